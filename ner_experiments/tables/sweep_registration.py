@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.config.identity import identity
+from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity
 from ner_experiments.config.safe_yaml import read_plain, to_yaml
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.artifacts import CONFIG
@@ -21,7 +21,7 @@ from ner_experiments.runs.code import code_of
 from ner_experiments.runs.code import digest as code_digest
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.status import planned_run, sweep_statuses
-from ner_experiments.tables.experiments import Experiment, as_override, deviations, experiments
+from ner_experiments.tables.experiments import Experiment, as_override, deviations, experiments, root
 from ner_experiments.tables.pairs import Pair, compare_all, listed
 from ner_experiments.tables.registration import FEWEST_SEEDS, FILE, digest, unrecorded
 from ner_experiments.tables.scores import Page, Result
@@ -103,7 +103,7 @@ def register(
         "rows": [
             {
                 "label": it.row.label,
-                "settings": " ".join(it.overrides),
+                "settings": " ".join(item for item in it.overrides if root(item) not in NOT_THE_EXPERIMENT),
                 "identity": identity(it.cfg, fingerprint(it.cfg)),
                 "code": code_digest(code_of(it.cfg)),
             }
@@ -116,17 +116,23 @@ def register(
     path = place(table, extra_overrides, output)
     with hold_lock(path.parent, wait=True):
         if not path.exists():
-            refuse_begun(rows, seeds, output)
+            refuse_begun(table, rows, seeds, output)
             now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
             with atomic_write(path) as part:
                 part.write_text(to_yaml({WHEN: now, **content}), encoding="utf-8")
-        before = read_plain(path)
-        if changed := [name for name, value in content.items() if before.get(name) != value]:
+        found, before = read(path), registered(read_plain(path))
+        if changed := [name for name, value in registered(content).items() if before.get(name) != value]:
             raise ValueError(
                 f"{path}: its {listed(changed)} cannot change after registering (rows: their settings, data and "
-                f"code); register new seeds under another name: sweep.name=NAME {new_seeds(seeds)}"
+                f"code); {way_out(table, seeds)}"
             )
-    return read(path)
+    return found
+
+
+def registered(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a registration says, whatever the order of its rows and of their settings, and whenever it was written."""
+    rows = {row["label"]: (row["identity"], row["code"]) for row in content["rows"]}
+    return {**content, WHEN: "", "rows": rows}
 
 
 def primary_of(name: str, labels: Sequence[str], primary: str) -> tuple[str, str]:
@@ -147,7 +153,7 @@ def primary_of(name: str, labels: Sequence[str], primary: str) -> tuple[str, str
     return pairs[primary or f"{labels[0]} - {labels[1]}"]
 
 
-def refuse_begun(rows: Sequence[Experiment], seeds: Sequence[int], output: Path) -> None:
+def refuse_begun(table: Table, rows: Sequence[Experiment], seeds: Sequence[int], output: Path) -> None:
     """Raise ValueError if a run was begun, by whatever code: what it has shown may be why it is registered."""
     planned = [
         replace(planned_run(it.row.label, it.cfg), seed=seed, reuse="any") for it in rows for seed in seeds
@@ -158,13 +164,20 @@ def refuse_begun(rows: Sequence[Experiment], seeds: Sequence[int], output: Path)
         more = f" and {len(begun) - 1} more" if len(begun) > 1 else ""
         raise ValueError(
             f"sweep.register: {begun[0].folder}{more} of these runs were begun before, so they cannot be registered; "
-            f"register new seeds: {new_seeds(seeds)}"
+            f"register new seeds: {new_seeds(table, seeds)}"
         )
 
 
-def new_seeds(seeds: Sequence[int]) -> str:
-    """As many seeds, none of which is among these."""
-    return as_override("seed", range(max(seeds) + 1, max(seeds) + 1 + len(seeds)))
+def new_seeds(table: Table, seeds: Sequence[int]) -> str:
+    """As many seeds, none of which is among these, as an override."""
+    name = "seed" if table.is_sweep else "seeds"
+    return as_override(name, range(max(seeds) + 1, max(seeds) + 1 + len(seeds)))
+
+
+def way_out(table: Table, seeds: Sequence[int]) -> str:
+    """What to do where runs or a file depart from a registration."""
+    place = "under another name: sweep.name=NAME" if table.is_sweep else "in another folder: output_dir=DIR"
+    return f"new seeds can be registered {place} {new_seeds(table, seeds)}"
 
 
 def read(path: Path) -> Registration:
@@ -290,7 +303,7 @@ def standing(page: Page) -> Standing | None:
         return None
     page = at_registered_seeds(page, it)
     by_label = {result.row.label: result for result in page.results if result.row.run is not None}
-    reasons = [*complaints(it, by_label)]
+    reasons = [*complaints(it, page.table, by_label)]
     if name := next((run.test_name for run in page.runs if run.test_name != "test"), ""):
         reasons.append(f"these are scores on {name}, and those on test were registered")
     pair = None
@@ -303,7 +316,7 @@ def standing(page: Page) -> Standing | None:
     return Standing(it, tuple(reasons), pair, tuple(others(it)))
 
 
-def complaints(it: Registration, by_label: Mapping[str, Result]) -> Iterator[str]:
+def complaints(it: Registration, table: Table, by_label: Mapping[str, Result]) -> Iterator[str]:
     """Why the runs of a page's rows are not those that were registered, kind by kind."""
     if dropped := [label for label in it.rows if label not in by_label]:
         yield f"registered rows that are gone: {listed(dropped)}"
@@ -325,7 +338,7 @@ def complaints(it: Registration, by_label: Mapping[str, Result]) -> Iterator[str
         more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
         yield f"{folders[0]}{more}: {text}"
     if kinds:
-        yield f"new seeds can be registered under another name: sweep.name=NAME {new_seeds(it.seeds)}"
+        yield way_out(table, it.seeds)
 
 
 def others(it: Registration) -> Iterator[str]:

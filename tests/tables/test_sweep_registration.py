@@ -18,7 +18,7 @@ from toy_rows import TOY, finish
 
 from ner_experiments.config.compose import jobs
 from ner_experiments.main import cli
-from ner_experiments.tables import sweep_registration, sweeps
+from ner_experiments.tables import spec, sweep_registration, sweeps
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.sweep_registration import Registration
 
@@ -148,6 +148,8 @@ def test_what_departs_from_the_registration_is_exploratory_and_says_why(
     assert found["status"] == "exploratory"
     assert "p" not in found["primary"]
     assert any(reason in text for text in found["reasons"]), found["reasons"]
+    if "did not record" in reason or "than were registered" in reason:
+        assert found["reasons"][-1].endswith("under another name: sweep.name=NAME seed=4,5,6")
     assert cli(["table", "layers"]) == 0
     assert "Exploratory, although layers=" in capsys.readouterr().out
 
@@ -164,6 +166,34 @@ def test_scores_on_another_test_set_are_not_those_that_were_registered() -> None
     ]
     found = sweep_registration.record(replace(page, results=tuple(results)))
     assert found["reasons"] == ["these are scores on more, and those on test were registered"]
+
+
+def test_a_table_is_registered_for_each_choice_of_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"label": f"{layers} layers", "run": [f"layers={layers}"]} for layers in (2, 3)]
+    own = {"title": "Depth", "source": "Mine", "base": FIXED, "seeds": [1, 2], "rows": rows}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/depth.yaml").write_text(yaml.safe_dump(own), encoding="utf-8")
+    monkeypatch.setattr(spec, "SWEEPS", tmp_path / "mine")
+    other = ["optimizer.lr=0.02"]
+    registered = {
+        tuple(others): sweep_registration.register(
+            spec.load("depth"), others, [1, 2, 3], "3 layers - 2 layers", OUTPUT
+        )
+        for others in ([], other)
+    }
+    assert registered[()].path == OUTPUT / "sweeps/depth/registration.yaml"
+    assert registered[()].path != registered[tuple(other)].path
+    for layers, wrong in WRONG.items():
+        for seed, number in enumerate(wrong, 1):
+            row = [*FIXED, f"layers={layers}", *other, "output_dir=outputs"]
+            finish(row, seed, number, registration=registered[tuple(other)].hash)
+    assert cli(["table", "depth", *other]) == 0
+    assert "Registered: 3 layers - 2 layers, seeds 1, 2 and 3 (" in capsys.readouterr().out
+    registered[tuple(other)].path.unlink()
+    with pytest.raises(ValueError, match=r"register new seeds: seeds=4,5,6$"):
+        sweep_registration.register(spec.load("depth"), other, [1, 2, 3], "", OUTPUT)
 
 
 def test_seeds_added_later_are_named_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -265,7 +295,7 @@ def test_a_command_that_cannot_register_is_refused_before_anything_starts(
 
 
 @pytest.mark.slow
-def test_a_registered_sweep_and_table_are_run_and_continued() -> None:
+def test_a_registered_sweep_is_run_and_continued() -> None:
     tiny = [
         *("model.hidden_size=4", "model.dense_size=4", "words.module.dim=4"),
         *("data=toy_zh", "data.max_sentences=30", "trainer.max_epochs=1", "runtime.progress=false"),
@@ -286,7 +316,6 @@ def test_a_registered_sweep_and_table_are_run_and_continued() -> None:
     shutil.rmtree(run_folders[0].parent)
     assert "Exploratory" not in run("table=layers")  # the lacking run is made for the registration too
     assert json.loads(run_folders[0].read_text())["registration"] == name
-    printed = run(
-        "table=yang2020_table11", *tiny, "seeds=[7,8]", "sweep.register=true", "sweep.primary=type B - type A"
-    )
-    assert printed.count("Registered: type B - type A, seeds 7 and 8") == 2
+    again = run("table=layers", "seeds=[1,2]", "sweep.register=true", "sweep.primary=layers=1 - layers=2")
+    assert "layers: 0 runs to do, 4 finished" in again
+    assert again.count(f"({name}, {FILE})") == 2
