@@ -31,24 +31,24 @@ PAGE = Path(__file__).with_name("configuration.md")
 GROUPS = {
     "data": "The corpus. `conll`, `conllu`, `brat`, `conllu_ner`, `csv`, `docbin`, `hf` and `jsonl` read files of "
     "your own, the toy corpora are generated, and the others are corpora from the literature, whose files you bring "
-    "or download ([corpora.md](corpora.md)). The defaults below are those of `conll`, `conllu` and the "
+    "or download ([corpora](corpora.md)). The defaults below are those of `conll`, `conllu` and the "
     "toy corpora; the file of each corpus has its own.",
     "words": "The word vectors.",
     "chars": "The character vector of a word, concatenated with its word vector.",
     "features": "Further features of a word, concatenated with its word and character vectors.",
     "direct": "Sparse features that are connected directly to the tag scores, bypassing the encoder.",
-    "model": "The encoder, which is the architecture. [architectures.md](architectures.md) has the equations.",
+    "model": "The encoder, which is the architecture. [architectures](architectures.md) has the equations.",
     "decoder": "Turns tag scores into a tag sequence and a loss.",
     "penalty": "A term added to the loss.",
     "batches": "How training sentences are grouped into batches.",
     "optimizer": "The optimizer.",
     "schedule": "The learning rate of each step, as a factor of `optimizer.lr`.",
     "trainer": "Epochs, early stopping, clipping, precision and devices.",
-    "logger": "Where scores and curves are logged besides the run's folder ([dashboards.md](dashboards.md)).",
+    "logger": "Where scores and curves are logged besides the run's folder ([report](report.md#wb-and-tensorboard)).",
     "data_trainer": "Settings of a trainer for one corpus only. This group is not chosen directly, but follows from "
     "`data` and `trainer`: on the toy corpora, `trainer=default` ends after at most 20 epochs.",
     "paper": "The complete setting of a paper: a choice for each group above. Overrides on the same line win.",
-    "search": "The ranges of a hyperparameter search ([search.md](search.md#ranges)). A choice selects the "
+    "search": "The ranges of a hyperparameter search ([search](search.md#ranges)). A choice selects the "
     "model and `hydra/sweeper=optuna`; a value or range on the command line replaces the one in the file.",
 }
 WITHOUT_SETTINGS = ("data_trainer", "paper", "search")

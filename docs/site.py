@@ -41,8 +41,6 @@ SECTIONS = {
         *(
             "docs/statistics.md",
             "docs/report.md",
-            "docs/errors.md",
-            "docs/dashboards.md",
             "docs/reliability.md",
         ),
         *("results/", "benchmarks/README.md", "benchmarks/RESULTS.md"),
