@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = "ner_experiments"
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
 SECTIONS = {
-    "Start": ["README.md", "docs/python.md", "docs/troubleshooting.md", "docs/glossary.md"],
+    "Start": ["README.md", "docs/troubleshooting.md", "docs/glossary.md"],
     "Sweeps": [
         "docs/sweeps.md",
         "docs/registering.md",
@@ -45,7 +45,7 @@ SECTIONS = {
         ),
         *("results/", "benchmarks/README.md", "benchmarks/RESULTS.md"),
     ],
-    "Use": ["docs/predict.md", "docs/service.md", "docs/export.md"],
+    "Use": ["docs/predict.md", "docs/python.md"],
     "Contribute": ["CONTRIBUTING.md", "docs/map.md", "docs/contributing/", "docs/ci.md", "CHANGELOG.md"],
 }
 """The navigation: a page, or all pages of a folder. Pages that are not named come last."""

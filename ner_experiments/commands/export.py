@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write a finished run's tagger, decoding included, as model.pt2 (torch.export) and model.onnx, with "
         "encoder.json, which describes its inputs, and a model card. Each file is verified: unless it "
-        "reproduces the run's own tags, nothing is written. docs/export.md explains how to use them."
+        "reproduces the run's own tags, nothing is written. docs/predict.md explains how to use them."
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
     parser.add_argument(
