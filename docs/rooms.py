@@ -1,6 +1,6 @@
 """Draws docs/map.svg, the rooms of the package and which imports which, by Graphviz (dot).
 
-Rooms and layers are those of the contract in pyproject.toml, their contents those of the table in CONTRIBUTING.md, and
+Rooms and layers are those of the contract in pyproject.toml, their contents those of the table in docs/map.md, and
 the arrows are the imports that the code has. An import that others imply is not drawn: if a imports b, and b imports c,
 the arrow from a to c is left out.
 """
@@ -85,10 +85,10 @@ def drawn(edges: Edges) -> Edges:
 
 
 def contents() -> dict[str, str]:
-    """Contents of each room, by the table of CONTRIBUTING.md; a line of several rooms has a part for each."""
+    """Contents of each room, by the table of docs/map.md; a line of several rooms has a part for each."""
     found = {}
     lines = re.findall(
-        r"^\| (`.*?) \| (.*) \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| (`.*?) \| (.*) \|$", PICTURE.with_suffix(".md").read_text(encoding="utf-8"), re.MULTILINE
     )
     for rooms, text in lines:
         names = re.findall(r"`(\w+)(?:/|\.py)`", rooms)

@@ -27,7 +27,8 @@ from ner_experiments.training import checkpoints
 from ner_experiments.utils import locks
 
 PAGE = page_commands.ROOT / "docs/troubleshooting.md"
-MESSAGES = [each.strip() for each in page_commands.blocks(PAGE, "text")]
+ROW = re.compile(r"^\| (`+)(.+?)\1 \| ", re.MULTILINE)
+MESSAGES = [message.strip() for _, message in ROW.findall(PAGE.read_text(encoding="utf-8"))]
 FILES = {
     "ok.conll": "Ann NNP B-PER\nsat VBD O\n\nBob NNP B-PER\n",
     "uneven.conll": "Ann NNP B-PER\nsat VBD\n",
