@@ -17,7 +17,7 @@ from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.pairs import verdict_text
-from ner_experiments.tables.render import PAIRS, as_markdown, legend_of, pair_grid, pairs
+from ner_experiments.tables.render import PAIRS, as_markdown, explained, pair_grid, pairs
 from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
 
@@ -94,7 +94,7 @@ def answer_sections(page: Page) -> list[workspaces.Section]:
     tested = pairs(page)
     grid = pair_grid(tested)
     text = (
-        "\n\n".join([verdict_text(tested), as_markdown(grid), legend_of(grid, PAIRS, tested)])
+        "\n\n".join([verdict_text(tested), as_markdown(grid), PAIRS, *explained(grid, tested)])
         if tested
         else ""
     )

@@ -72,7 +72,11 @@ EXPLAINED = {
         f"show that the difference is below {EFFECT}; otherwise open."
     ),
 }
-"""Columns of differences; a legend explains those that its table has."""
+"""Columns of differences; LaTeX and HTML explain those that their table has."""
+INLINE = ("p over sentences alone", "95 %, spread assumed", "verdict")
+"""Columns that the foot of a table in Markdown explains, too."""
+COLUMNS = "docs/statistics.md#the-columns-of-a-difference"
+"""Where the others are explained, from the root of the checkout."""
 LOOKS = "Each look has a level below 5 %, so that false verdicts over all looks and pairs together stay below 5 %."
 ORACLE_EPOCH = (
     "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
@@ -427,8 +431,10 @@ def explained(grid: Grid, tested: Sequence[Pair] = ()) -> list[str]:
 
 
 def legend_of(grid: Grid, subject: str, tested: Sequence[Pair] = ()) -> str:
-    """Markdown: the subject of a grid of differences, and a list that explains its columns, as `explained`."""
-    return "\n\n".join([subject, "\n".join(f"- {text}" for text in explained(grid, tested))])
+    """Markdown: the subject of a grid of differences, what verdicts rest on, and where columns are explained."""
+    inline = Grid([heading for heading in grid.headings if heading in INLINE], ())
+    lines = "\n".join(f"- {text}" for text in explained(inline, tested))
+    return f"{subject} [The columns]({COLUMNS}).\n\n{lines}"
 
 
 def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:

@@ -22,7 +22,7 @@ from ner_experiments.runs.run import Run, finished_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment, as_override
 from ner_experiments.tables.pairs import published_best_holds
-from ner_experiments.tables.render import Grid, as_markdown, markdown
+from ner_experiments.tables.render import COLUMNS, Grid, as_markdown, markdown
 from ner_experiments.tables.scores import FindRuns, Page, collect
 from ner_experiments.tables.spec import TEXT, TEXTS, Table
 from ner_experiments.utils import checks
@@ -217,7 +217,9 @@ def write(folder: Path, read_page: Read = read) -> Page:
         sections = trials_sections(page.trials, page.table.command)
     else:
         sections = origin_section(page) if page.runs else []
-    (folder / PAGE).write_text("\n".join([markdown(page), *sections]), encoding="utf-8")
+    root = "../../../" if page.deviations else "../../"
+    text = markdown(page).replace(f"]({COLUMNS})", f"]({root}{COLUMNS})")
+    (folder / PAGE).write_text("\n".join([text, *sections]), encoding="utf-8")
     return page
 
 
