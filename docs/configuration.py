@@ -275,7 +275,11 @@ def hints(target: str | None) -> Mapping[str, Any]:
     if target is None:
         return {}
     called = get_object(target)
-    return typing.get_type_hints(called.__init__ if inspect.isclass(called) else called)
+    if inspect.isclass(called) and not dataclasses.is_dataclass(
+        called
+    ):  # whose hints are those of its bases' modules
+        called = called.__init__
+    return typing.get_type_hints(called)
 
 
 def literals(hint: Any) -> str | None:
