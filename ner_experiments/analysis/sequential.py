@@ -23,12 +23,3 @@ def levels(looks: Sequence[int], alpha: float) -> list[float]:
         )
     spent = [alpha * math.log(1 + (math.e - 1) * look / looks[-1]) for look in looks]
     return [after - before for before, after in pairwise([0.0, *spent])]
-
-
-def error_with_added_looks(first: Sequence[int], looks: Sequence[int], alpha: float) -> float:
-    """Bound on the probability of a false claim if looks were added, one by one, after those of a first plan.
-
-    Each added look is tested at the level of the last look of the plan that ends with it, on top of the alpha that the
-    first plan had already spent.
-    """
-    return alpha + sum(levels(looks[: number + 1], alpha)[-1] for number in range(len(first), len(looks)))

@@ -30,7 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError for a broken ledger and an unknown ID."""
-    from ner_experiments.tables import claims, claims_page, results_folder, verdicts  # slow to import: SciPy
+    from ner_experiments.tables import (
+        claims,
+        claims_page,
+        registered,
+        results_folder,
+        verdicts,
+    )  # slow to import: SciPy
 
     results_folder.check_is_there(arguments.results / claims.FILE, "--results DIR")
     ledger = claims.read(arguments.results / claims.FILE)
@@ -46,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n\n".join(map(claims_page.details, by_claim)))
     else:
         print(claims_page.listing(by_claim))
+        print("", claims_page.headline(registered.replications(arguments.results), ledger), sep="\n")
     return 0
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from ner_experiments.utils.text import did_you_mean
 
 if TYPE_CHECKING:
-    from ner_experiments.tables.claims import Claim
-    from ner_experiments.tables.registered import Outcome
+    from ner_experiments.tables.registered import Replication
     from ner_experiments.tables.registration import Family
     from ner_experiments.tables.verdicts import Decided
 
@@ -38,55 +37,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError for a registration that breaks a rule."""
-    from ner_experiments.tables import claims, registered, registration, verdicts  # slow to import: SciPy
+    from ner_experiments.tables import registered, registration  # slow to import: SciPy
 
     path = arguments.results / registration.FILE
     if not path.is_file():
         if arguments.verify:
             return 0
         raise ValueError(f"{path}: no such file; nothing is registered")
-    ledger = claims.read(arguments.results / claims.FILE)
-    families = registration.read(path, ledger)
-    known = {family.paper: family for family in families}
+    found = registered.replications(arguments.results, repository=arguments.results.absolute().parent)
+    known = {it.family.paper: it for it in found}
     if unknown := [name for name in arguments.papers if name not in known]:
         raise ValueError(f"{path}: there is no paper {unknown[0]!r}{did_you_mean(unknown[0], known)}")
-    archived = verdicts.reader(arguments.results)
-    found = registered.over_all(
-        [
-            registered.outcomes(
-                family, archived, registered.checker(family, arguments.results.absolute().parent)
-            )
-            for family in families
-        ]
-    )
-    chosen = [
-        (family, outcomes)
-        for family, outcomes in zip(families, found, strict=True)
-        if not arguments.papers or family.paper in arguments.papers
-    ]
+    chosen = [it for name, it in known.items() if not arguments.papers or name in arguments.papers]
     if arguments.power:
-        check_power([family for family, _ in chosen], ledger, arguments.results)
-    complaints = [text for _, outcomes in chosen for it in outcomes for text in it.complaints]
+        check_power([it.family for it in chosen], arguments.results)
     if arguments.verify:
-        print(*dict.fromkeys(complaints), sep="\n", end="\n" if complaints else "")
+        complaints = [text for it in chosen for text in it.complaints]
+        print(*complaints, sep="\n", end="\n" if complaints else "")
         return 1 if complaints else 0
     if arguments.json:
         content = [
-            {"paper": family.paper, "hash": family.hash, "tests": [it.record() for it in outcomes]}
-            for family, outcomes in chosen
+            {
+                "paper": it.family.paper,
+                "hash": it.family.hash,
+                "tests": [each.record() for each in it.outcomes],
+            }
+            for it in chosen
         ]
         print(json.dumps({"papers": content}, indent=2, ensure_ascii=False))
     else:
-        print("\n\n".join(text_of(family, outcomes, arguments.results) for family, outcomes in chosen))
+        print("\n\n".join(text_of(it, arguments.results) for it in chosen))
     return 0
 
 
-def check_power(families: Sequence[Family], ledger: Sequence[Claim], results: Path) -> None:
+def check_power(families: Sequence[Family], results: Path) -> None:
     """Raise ValueError for the first test whose number of seeds is not the smallest that has 80 % power."""
-    from ner_experiments.tables import registered, registration, verdicts
+    from ner_experiments.tables import claims, registered, registration, verdicts
 
     exploratory: dict[str, list[Decided]] = {}
-    for it in verdicts.decide(ledger, results):
+    for it in verdicts.decide(claims.read(results / claims.FILE), results):
         exploratory.setdefault(it.claim.first_id, []).append(it)
     for family in families:
         for test in family.tests:
@@ -102,26 +91,21 @@ def check_power(families: Sequence[Family], ledger: Sequence[Claim], results: Pa
                 )
 
 
-def text_of(family: Family, outcomes: Sequence[Outcome], results: Path) -> str:
-    """The hash, the tests with their verdicts, the cost and the commands of a paper."""
-    from ner_experiments.tables import registered
+def text_of(it: Replication, results: Path) -> str:
+    """The hash, the tests with their verdicts, the cost of the missing runs and the commands that make them."""
+    from ner_experiments.tables.claims_page import not_run, ours, registered_verdict
 
-    hours = registered.hours(family, registered.archived_seconds(family, results))
-    cost = (
-        "unknown, as a row has no archived run"
-        if hours is None
-        else f"{hours:.1f} core-hours by archived runs"
-    )
-    width = max(len(it.test.claim.id) for it in outcomes)
+    family = it.family
+    width = max(len(each.test.claim.id) for each in it.outcomes)
     lines = [f"{family.paper}: {family.hash}", f"  settings  {' '.join(family.overrides)} ({family.search})"]
-    lines += [f"  cost      {cost}"]
-    for it in outcomes:
-        figures = (
-            f"  rung {it.test.claim.rung}, {it.test.number} seeds, the paper {it.test.claim.published:+.2f}"
-        )
-        if (ours := it.difference) and ours.low is not None and ours.high is not None:
-            figures += f", ours {ours.mean:+.2f} ({ours.low:.2f} to {ours.high:.2f}), p {it.p_adjusted:.3f}"
-            figures += ", on these test sentences only" * bool(it.sentences_only)
-        lines.append(f"  {it.verdict:<18}  {it.test.claim.id:<{width}}{figures}")
-        lines += [f"    {text}" for text in it.complaints]
-    return "\n".join([*lines, *(f"  run  {command}" for command in registered.commands(family))])
+    for each in it.outcomes:
+        claim, measured = each.test.claim, ours(each.difference)
+        figures = f"rung {claim.rung}, {each.test.number} seeds, the paper {claim.published:+.2f}"
+        figures += f", ours {measured}, p {each.p_adjusted:.3f}" if measured else ""
+        lines.append(f"  {each.verdict:<18}  {claim.id:<{width}}  {figures}")
+        lines += [f"    {registered_verdict(each)}"] * (registered_verdict(each) != each.verdict)
+    lines += [f"  {text}" for text in it.complaints]
+    lines += [f"  {it.made:,} of {it.runs:,} runs are made"]
+    if it.missing:
+        lines += [f"  {not_run(it, results)}", *(f"  run  {row.command(family)}" for row in it.missing)]
+    return "\n".join(lines)

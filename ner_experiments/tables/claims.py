@@ -80,6 +80,12 @@ class Reference:
         """The row of the source's table, which `read` has found there."""
         return next(row for row in spec.load(self.source.table).rows if row.label == self.label)
 
+    @property
+    def trained(self) -> list[tuple[str, str]]:
+        """Table and label of each row whose runs it needs: itself, or the two that a row of an analysis compares."""
+        measure, table = self.row.measure, spec.load(self.source.table).runs_of
+        return [(table, label) for label in ([measure.of, measure.over] if measure else [self.label])]
+
 
 Side = tuple[Reference, ...]
 """A row, or two rows whose difference is meant, seed by seed."""

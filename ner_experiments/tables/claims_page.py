@@ -1,22 +1,28 @@
-"""The ledger with its verdicts, as results/CLAIMS.md, as tables of other pages, and on the command line."""
+"""The claims of the papers with their verdicts, as results/CLAIMS.md, in pages of papers, and on the command line.
+
+Registered tests come first; all others are exploratory, and folded.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from ner_experiments.analysis.sequential import error_with_added_looks
-from ner_experiments.tables import claims, results_folder, spec
-from ner_experiments.tables.claims import RUNGS, ClaimSource
+from ner_experiments.analysis import statistics
+from ner_experiments.analysis.statistics import Difference
+from ner_experiments.tables import claims, registered, results_folder, spec
+from ner_experiments.tables.claims import RUNGS, Claim, ClaimSource
 from ner_experiments.tables.experiments import joined
-from ner_experiments.tables.render import Grid, as_markdown, interval, probability
+from ner_experiments.tables.registered import Outcome, Replication
+from ner_experiments.tables.registration import MOST_SEEDS
+from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability
 from ner_experiments.tables.results_folder import Read
-from ner_experiments.tables.significance import ALPHA
-from ner_experiments.tables.verdicts import ClaimTests, Decided, by_claim, decide
+from ner_experiments.tables.verdicts import TEST, ClaimTests, Decided, by_claim, decide
 
 PAGE = "CLAIMS.md"
 PAPERS = {
@@ -26,70 +32,230 @@ PAPERS = {
     "li2020": "Li, Fu & Ma (2020)",
 }
 """Titles of sections; a paper that is not among them is called by its name in the ledger."""
-VERDICT = "exploratory verdict"
-HEADINGS = ("claim", "the paper", "ours", "95 %", "p (Holm)", "seeds", VERDICT, "registered", "rung")
+REGISTERED = (
+    "claim",
+    "the paper",
+    "ours (95 %)",
+    "verdict",
+    "registered",
+    "rung",
+    "p (Holm)",
+    "p, all papers",
+)
+EXPLORATORY = (
+    "claim",
+    "the paper",
+    "ours (95 %)",
+    "p (Holm)",
+    "seeds",
+    "exploratory verdict",
+    "registered",
+    "rung",
+)
+DIRECTED = ("replicates", "smaller", "larger", "opposite")
+VERDICTS = (*DIRECTED, "no such difference", "undecided")
+"""Verdicts that runs can have; the others are on their absence."""
 LEGEND = (
-    "Differences in points of test F1 (accuracy for parts of speech, phrases for XOR), with the 95 % interval over "
-    "seeds. A claim *holds* if the difference has the claimed sign and p over seeds, after Holm's correction for all "
-    "claims in its list below, is at most 0.05; if a plan has several looks, each has a stricter level, such as 0.019. "
-    "A claim is *opposite* if p is as small and the sign is the other one, *equal* if the difference is shown to be "
-    "smaller than the smallest effect (0.3 points unless the ledger says otherwise), and otherwise *open*. A claim "
-    "that there is no difference holds if the rows are equal. *Smaller* and *larger*: the claim holds, but the paper's "
-    "difference is outside our interval. No verdict rests on a single seed."
-)
-COLUMNS = (
-    "*Registered*: whether all (full), some (part) or none of the runs of a test recorded its hash when they were "
-    f"started, before their test score was known. *Rung*: {'; '.join(f'{n}, {text}' for n, text in enumerate(RUNGS))}."
-)
-REPEATED = (
-    "A claim with several tests, of other settings or of new seeds, is in several lists and counts once. It has the "
-    "verdict of the tests that decide it, and is open if none does or if they disagree."
+    "Differences are in points of test F1 (accuracy for parts of speech, phrases for XOR), with the 95 % interval over "
+    f"seeds. Rungs: {'; '.join(f'{number}, {text}' for number, text in enumerate(RUNGS))}. Rungs 0 and 1 give verdicts "
+    "on a paper's claim, rungs 2 and 3 evidence from substitutes. The columns are explained for "
+    "[registered](../docs/statistics.md#a-registered-replication) and for "
+    "[exploratory](../docs/statistics.md#exploratory-verdicts) tests."
 )
 ORIGIN = (
-    "All figures and verdicts are computed from the archived runs by `ner-experiments claims`; "
-    "[claims.yaml](claims.yaml) says what is compared, and [statistics](../docs/statistics.md) how."
+    "All figures and verdicts are computed from the archived runs. [How this was done](replication.md); "
+    "[claims.yaml](claims.yaml) says what is compared, and [statistics](../docs/statistics.md#verdicts-on-claims) how."
 )
-
-READING = (
-    "The verdicts are computed and exploratory ([all claims](CLAIMS.md), with what this and the columns mean). What "
-    "follows is the author's reading."
-)
+READING = "The verdicts are computed and exploratory ([all claims](CLAIMS.md)). What follows is the author's reading."
 
 
 def write(results: Path, read: Read = results_folder.read) -> list[Path]:
-    """Write CLAIMS.md and return it; nothing without a ledger."""
+    """Write CLAIMS.md, and a page for each paper whose registered runs were scored on further test sets; return them.
+
+    Nothing without a ledger.
+    """
     path = results / claims.FILE
     if not path.is_file():
         return []
-    page = results / PAGE
-    page.write_text(markdown(decide(claims.read(path), results, read)), encoding="utf-8")
-    return [page]
+    replications = registered.replications(results, read)
+    pages = {results / PAGE: markdown(decide(claims.read(path), results, read), replications, results)}
+    for it in replications:
+        if text := test_sets(it):
+            pages[results / test_sets_page(it)] = text
+    for page, text in pages.items():
+        page.write_text(text, encoding="utf-8")
+    return [*pages]
 
 
-def markdown(decided: Sequence[Decided]) -> str:
-    """The page of all claims, paper by paper."""
+def markdown(decided: Sequence[Decided], replications: Sequence[Replication], results: Path) -> str:
+    """The page of all claims: registered tests paper by paper, then the exploratory ones, folded."""
     all_claims = by_claim(decided)
-    lines = [
+    parts = [
         "# Claims of the papers",
-        "",
-        summary(all_claims),
-        "",
-        LEGEND,
-        "",
-        COLUMNS,
-        "",
-        error_rate(decided),
-        "",
-        *[f"{REPEATED}{agreement(all_claims)}", ""] * (len(all_claims) < len(decided)),
-        ORIGIN,
-        "",
+        headline(replications, [it.claim for it in decided]),
+        f"{LEGEND} {ORIGIN}",
     ]
+    for it in replications:
+        paper = it.family.paper
+        parts += [f"## {PAPERS.get(paper, paper)}", registered_section(it, results)]
+    parts += ["## Exploratory tests", summary(all_claims)]
     for paper in dict.fromkeys(it.claim.paper for it in decided):
         members = [it for it in decided if it.claim.paper == paper]
-        lines += [f"## {PAPERS.get(paper, paper)}", "", f"Exploratory: {counted(by_claim(members))}.", ""]
+        lists = []
         for source, of_source in groupby(members, key=lambda it: it.claim.source):
-            lines += [about(source), "", grid([*of_source], all_claims), ""]
-    return "\n".join(lines)
+            lists += [about(source), exploratory_table([*of_source], all_claims)]
+        parts.append(folded(f"{PAPERS.get(paper, paper)}: {counted(by_claim(members))}", *lists))
+    return "\n\n".join(parts) + "\n"
+
+
+def folded(title: str, *parts: str) -> str:
+    """Markdown that is shown when its title is clicked, on GitHub and on the site of `make docs`."""
+    return "\n\n".join([f'<details markdown="1"><summary>{title}</summary>', *parts, "</details>"])
+
+
+def joined_words(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+# Registered tests
+
+
+def headline(replications: Sequence[Replication], ledger: Iterable[Claim]) -> str:
+    """How many registered tests have which verdict, and what the others lack."""
+    number_of_claims = sum(not claim.repeats for claim in ledger)
+    outcomes = [it for paper in replications for it in paper.outcomes]
+    if not outcomes:
+        return (
+            f"Nothing is registered yet, so there is no verdict on any of the {number_of_claims} claims. What the runs "
+            "made so far suggest is *exploratory*."
+        )
+    made, runs = (sum(each) for each in zip(*((it.made, it.runs) for it in replications), strict=True))
+    number = Counter[str](it.verdict for it in outcomes)
+    sentences = [
+        f"{len(outcomes)} of {number_of_claims} claims are registered; {made:,} of {runs:,} registered runs are made."
+    ]
+    for rungs, what in (((0, 1), "Verdicts on the papers' claims"), ((2, 3), "Evidence from substitutes")):
+        found = Counter[str](it.verdict for it in outcomes if it.test.claim.rung in rungs)
+        counts = [f"{found[name]} *{name}*" for name in VERDICTS if found[name]]
+        if counts:
+            sentences.append(f"{what} (rungs {rungs[0]} and {rungs[1]}): {joined_words(counts)}.")
+    sentences += [f"{text}: {number[name]}." for name, text in WITHOUT_VERDICT.items() if number[name]]
+    return f"{' '.join(sentences)} All other claims, and all earlier runs, are *exploratory*."
+
+
+WITHOUT_VERDICT = {
+    "not run": "Waiting for their runs",
+    "needs a GPU": "Open for want of a GPU",
+    "not testable": f"Not testable with {MOST_SEEDS} seeds per row",
+}
+
+
+def registered_section(it: Replication, results: Path) -> str:
+    """The table of a paper's primary tests, those on further test sets, and what is not run, with commands and cost."""
+    parts = [f"Registration `{it.family.hash}`: {it.made:,} of {it.runs:,} runs are made."]
+    parts.append(as_markdown(registered_grid(it.outcomes)))
+    if (secondary := secondary_grid(it)).lines:
+        note = f"The same differences on [further test sets]({test_sets_page(it)}), which decide nothing:"
+        parts += [note, as_markdown(secondary)]
+    if it.missing:
+        commands = "\n".join(row.command(it.family) for row in it.missing)
+        parts.append(folded(not_run(it, results), f"```sh\n{commands}\n```"))
+    return "\n\n".join(parts)
+
+
+def registered_grid(outcomes: Iterable[Outcome]) -> Grid:
+    lines = []
+    for it in outcomes:
+        claim, number = it.test.claim, f"{it.test.number} seeds" if it.test.testable else "no runs"
+        said = (registered_verdict(it), number, str(claim.rung))
+        p = (probability(it.p_adjusted), probability(it.p_over_all))
+        lines.append([claim.claim, published(claim), ours(it.difference), *said, *p])
+    return Grid(REGISTERED, lines)
+
+
+def registered_verdict(it: Outcome) -> str:
+    """The verdict, with what limits it."""
+    only = ", on these test sentences only" if it.sentences_only and it.verdict in DIRECTED else ""
+    return f"{it.verdict}{only}{f': {it.reason}' if it.reason else ''}"
+
+
+def not_run(it: Replication, results: Path) -> str:
+    """A line on the runs that are missing and what they take."""
+    gpu_hours = it.family.gpu_hours
+    hours = None if gpu_hours else registered.hours(it.missing, results)
+    cost = (
+        f"{gpu_hours:g} hours of a GPU for all runs of the paper"
+        if gpu_hours
+        else "an unknown time, as a row has no archived run"
+        if hours is None
+        else f"some {hours:.1f} core-hours, by archived runs"
+    )
+    return f"Not run: {it.runs - it.made:,} runs, which take {cost}"
+
+
+def test_sets_page(it: Replication) -> str:
+    return f"{it.family.paper}_test_sets.md"
+
+
+def secondary_grid(it: Replication) -> Grid:
+    names = [*it.family.secondary]
+    lines = [
+        [each.test.claim.claim, ours(each.difference), *(ours(each.secondary.get(name)) for name in names)]
+        for each in it.outcomes
+        if each.secondary
+    ]
+    return Grid(["claim", TEST, *names], lines)
+
+
+def test_sets(it: Replication) -> str:
+    """The page of a paper's registered rows on further test sets; empty if none of its runs was scored on one."""
+    names = [TEST, *it.family.secondary]
+    lines = []
+    for row in it.planned:
+        scored = [
+            [run.on(name) for run in row.runs.values() if name in run.extra_tests] for name in names[1:]
+        ]
+        scores = [[run.score for run in group] for group in (row.runs.values(), *scored)]
+        if any(scores[1:]):
+            _, label = next(iter(row.rows))
+            lines.append([label, *map(mean_of, scores)])
+    if not lines:
+        return ""
+    paper = it.family.paper
+    parts = [
+        f"# {PAPERS.get(paper, paper)}: registered runs on further test sets",
+        f"The registered runs of [the paper]({paper}.md), scored once with the weights that dev selected: on the own "
+        f"test set of the corpus (`{TEST}`), and on others, which are secondary and decide no verdict. Earlier runs "
+        "are on pages such as `conllpp.md` beside those of their tables.",
+        as_markdown(Grid(["", *names], lines)),
+        "In percent: mean ± standard deviation (seeds).",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def mean_of(scores: Collection[float]) -> str:
+    if not scores:
+        return ""
+    found = statistics.summarize(scores)
+    return f"{found.mean:.2f}{deviation(found.sd, found.n)}"
+
+
+def published(claim: Claim) -> str:
+    if claim.bound is not None:
+        return f"at most {claim.bound:g}"
+    return "" if claim.published is None else f"{claim.published:+.2f}"
+
+
+def ours(difference: Difference | None) -> str:
+    if difference is None:
+        return ""
+    between = interval(difference.low, difference.high)
+    return f"{difference.mean:+.2f}" + (f" ({between})" if between else "")
+
+
+# Exploratory tests
 
 
 def about(source: ClaimSource) -> str:
@@ -114,121 +280,61 @@ def plan(source: ClaimSource) -> str:
 def summary(all_claims: Sequence[ClaimTests]) -> str:
     """How many claims have a verdict, and what the verdicts rest on: registration, settings, and added looks."""
     decided = [it for it in all_claims if it.verdict != "open"]
-    text = f"{len(decided)} of {len(all_claims)} claims have a verdict, and {len(all_claims) - len(decided)} are open."
+    text = f"{len(decided)} of {len(all_claims)} claims have an exploratory verdict, and the others are open."
     if not decided:
         return text
     tests = [it.shown for it in decided]
     number = Counter[str](it.registered for it in tests)
-    elsewhere = sum(bool(it.claim.source.deviates) for it in tests)
-    added = sum(it.first_verdict == "open" for it in decided)
     rungs = Counter(it.claim.rung for it in tests)
-    of_rungs = [f"{rungs[rung]} at {rung} ({name})" for rung, name in enumerate(RUNGS)]
+    of_rungs = [f"{rungs[rung]} at {rung}" for rung in range(len(RUNGS))]
     return (
-        f"{text} All verdicts are *exploratory*: they say what these runs suggest, and confirm or refute no paper. "
+        f"{text} Such verdicts say what these runs suggest, and confirm or refute no paper. "
         f"{number['full']} of the {len(decided)} were registered in full (all their runs recorded the test's hash "
-        f"when they started), {number['part']} in part, and {number['none']} not at all. {elsewhere} rest on "
-        f"another setting than the paper's. By rung: {joined_words(of_rungs)}. {added} exist only through looks that "
+        f"when they started), {number['part']} in part, and {number['none']} not at all. "
+        f"{sum(bool(it.claim.source.deviates) for it in tests)} rest on another setting than the paper's. By rung: "
+        f"{joined_words(of_rungs)}. {sum(it.first_verdict == 'open' for it in decided)} exist only through looks that "
         "were added when results were known."
     )
 
 
-def joined_words(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
-    *most, last = parts
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def error_rate(decided: Sequence[Decided]) -> str:
-    """The probability of a wrong verdict in a list, with and without added looks."""
-    sources = {it.claim.source for it in decided}
-    changed = [source for source in sources if source.added_looks]
-    text = (
-        "In each list, the probability that any claim wrongly *holds* or is wrongly *opposite* is at most 5 %"
-    )
-    if changed:
-        bounds = [error_with_added_looks(source.first_looks, source.looks, ALPHA) for source in changed]
-        text += (
-            f", but up to {100 * max(bounds):.0f} % in the {len(changed)} to which looks were added when results were "
-            "known"
-        )
-    return f"{text}. For a claim in several lists, the probabilities add up."
-
-
-def agreement(all_claims: Iterable[ClaimTests]) -> str:
-    """On how many claims several tests reach a verdict, and on how many the same; empty if on none."""
-    several = [it for it in all_claims if sum(test.verdict != "open" for test in it.tests) > 1]
-    if not several:
-        return ""
-    agree = sum(not it.disagree for it in several)
-    noun = "claim" if len(several) == 1 else "claims"
-    return f" On {len(several)} {noun}, more than one test reaches a verdict, and on {agree} they agree."
-
-
 def counted(all_claims: Iterable[ClaimTests]) -> str:
-    """`3 hold, 1 is equal, 0 are opposite and 2 are open`."""
+    """`3 hold, 1 equal, 0 opposite, 2 open`."""
     number = Counter[str](it.verdict for it in all_claims)
-    holds = f"{number['holds']} hold{'s' * (number['holds'] == 1)}"
-    others = [f"{number[name]} {'is' if number[name] == 1 else 'are'} {name}" for name in OTHERS]
-    return f"{holds}, {others[0]}, {others[1]} and {others[2]}"
+    return f"{number['holds']} hold, " + ", ".join(
+        f"{number[it]} {it}" for it in ("equal", "opposite", "open")
+    )
 
 
-OTHERS = ("equal", "opposite", "open")
-
-
-def grid(decided: Sequence[Decided], all_claims: Iterable[ClaimTests]) -> str:
+def exploratory_table(decided: Sequence[Decided], all_claims: Iterable[ClaimTests]) -> str:
     """The tests as a Markdown table. all_claims: those of the ledger, for the verdicts of other tests."""
     found = {it.claim.id: claim for claim in all_claims for it in claim.tests}
-    lines = [
-        [*line(it)[:-1], outcome_among(it, found[it.claim.id]), it.registered, str(it.claim.rung)]
-        for it in decided
-    ]
-    return as_markdown(Grid([*HEADINGS], lines))
+    return as_markdown(Grid(EXPLORATORY, [line(it, found[it.claim.id]) for it in decided]))
 
 
-def line(it: Decided) -> list[str]:
-    """The cells of a claim."""
-    claim, ours = it.claim, it.over_seeds
+def line(it: Decided, of_claim: ClaimTests) -> list[str]:
+    """The cells of a test, of which the seeds are `3`, or `3 and 1` if the sides differ."""
+    claim = it.claim
+    measured = ours(it.over_seeds)
     if claim.bound is not None:
-        published = f"at most {claim.bound:g}"
         measured = f"at most {max(it.a.values()):g}" if it.a else ""
-    else:
-        published = "" if claim.published is None else f"{claim.published:+.2f}"
-        measured = "" if ours is None else f"{ours.mean:+.2f}"
-    return [
-        claim.claim,
-        published,
-        measured,
-        interval(ours.low, ours.high) if ours else "",
-        probability(it.p_adjusted),
-        seeds(it),
-        outcome(it),
-    ]
-
-
-def seeds(it: Decided) -> str:
-    """`3`, or `3 and 1` if the sides differ."""
-    return " and ".join(str(number) for number in dict.fromkeys(it.runs))
-
-
-def outcome(it: Decided) -> str:
-    """The verdict; of an open claim, also what it would take, and of one that holds, whether by another difference."""
-    return (
-        f"{it.verdict}: needs {it.needs}"
-        if it.needs
-        else f"{it.verdict}, {it.size}"
-        if it.size
-        else it.verdict
-    )
+    seeds = " and ".join(str(number) for number in dict.fromkeys(it.runs))
+    verdict = outcome_among(it, of_claim)
+    rest = (probability(it.p_adjusted), seeds, verdict, it.registered, str(claim.rung))
+    return [claim.claim, published(claim), measured, *rest]
 
 
 def outcome_among(it: Decided, claim: ClaimTests) -> str:
     """The verdict of a test, with those of the claim's other tests that differ from it and decide the claim."""
+    own = f"{it.verdict}, {it.size}" if it.size else it.verdict
     others = {other.verdict for other in claim.tests if other is not it} - {"open", it.verdict}
-    return "; ".join([outcome(it), *(f"{verdict} in another test" for verdict in sorted(others))])
+    return "; ".join([own, *(f"{verdict} in another test" for verdict in sorted(others))])
+
+
+# On the command line
 
 
 def listing(all_claims: Sequence[ClaimTests]) -> str:
-    """One line per claim: verdict, ID, difference, what it needs, and which test is shown if it is not the first."""
+    """One line per claim: exploratory verdict, ID, difference, and which test is shown if it is not the first."""
     width = max((len(it.id) for it in all_claims), default=0)
     lines = [f"{it.verdict:<8}  {it.id:<{width}}  {in_short(it)}".rstrip() for it in all_claims]
     return "\n".join([*lines, "", summary(all_claims)])
@@ -238,12 +344,10 @@ def in_short(it: ClaimTests) -> str:
     if it.disagree:
         decisive = [test for test in it.tests if test.verdict != "open"]
         return f"its tests disagree: {', '.join(f'{test.verdict} by {test.claim.id}' for test in decisive)}"
-    _, published, ours, range_, p, *_ = line(it.shown)
-    parts = [ours, f"({range_})" if range_ else "", f"p {p}" if p else ""]
-    text = " ".join(part for part in parts if part) or "no runs"
-    text += f", the paper {published}" if published else ""
-    text += f"; needs {it.needs}" if it.needs else ""
-    return text + (f"; as tested by {it.shown.claim.id}" if it.shown is not it.tests[0] else "")
+    _, paper, measured, p, *_ = line(it.shown, it)
+    parts = [measured or "no runs", f"p {p}" if p else "", f"the paper {paper}" if paper else ""]
+    shown = "" if it.shown is it.tests[0] else f"; as tested by {it.shown.claim.id}"
+    return ", ".join(filter(None, parts)) + shown
 
 
 def details(claim: ClaimTests) -> str:
@@ -256,19 +360,19 @@ def details(claim: ClaimTests) -> str:
 
 def details_of_test(it: Decided, of_claim: ClaimTests) -> str:
     claim, source = it.claim, it.claim.source
-    _, published, ours, range_, p, number, _ = line(it)
+    _, paper, measured, p, number, verdict, *_ = line(it, of_claim)
+    level = f", at a level of {it.look.test.alpha:.4f}" if it.look and len(source.looks) > 1 else ""
     lines = {
         "repeats": claim.repeats,
         "claim": f"{claim.claim} ({PAPERS.get(claim.paper, claim.paper)}, {claim.place})",
-        "verdict": f"{outcome_among(it, of_claim)} (exploratory)",
-        "the paper": published,
-        "ours": f"{ours}{f', 95 % {range_}' if range_ else ''}{f', p {p} (Holm){level(it)}' if p else ''}",
+        "verdict": f"{verdict} (exploratory)",
+        "the paper": paper,
+        "ours": f"{measured}{f', p {p} (Holm){level}' if p else ''}",
         "a": " - ".join(each.label for each in claim.a),
         "b": " - ".join(each.label for each in claim.b),
         "direction": claim.direction,
         "corpus": claim.corpus,
         "seeds": f"{number or 'none'} of {len(source.seeds)}, looks at {', '.join(map(str, source.looks))}",
-        "detects": "" if it.detectable is None else f"a difference of {it.detectable:.2f} points",
         "hours": f"{source.hours:g} planned for all rows of {source.table}",
         "deviates": source.deviates,
         "rung": f"{claim.rung}: {RUNGS[claim.rung]}",
@@ -279,41 +383,62 @@ def details_of_test(it: Decided, of_claim: ClaimTests) -> str:
     return "\n".join([*text, *(f"  run         {command}" for command in commands(it))])
 
 
-def level(it: Decided) -> str:
-    """`, at a level of 0.0146` if the plan has several looks; else empty."""
-    return f", at a level of {it.look.test.alpha:.4f}" if it.look and len(it.claim.source.looks) > 1 else ""
-
-
 def commands(it: Decided) -> list[str]:
     """The commands that run the rows of a claim and record its hash, without duplicates."""
     found = []
     for reference in it.claim.references:
-        source, measure = reference.source, reference.row.measure
-        table = spec.load(spec.load(source.table).runs_of)
-        labels = [measure.of, measure.over] if measure else [reference.label]
-        for row in (row for row in table.rows if row.label in labels and row.run is not None):
-            settings = joined(table.base, row.run or (), source.overrides)
-            seeds = ",".join(map(str, source.seeds))
+        for name, label in reference.trained:
+            table = spec.load(name)
+            (row,) = (row for row in table.rows if row.label == label)
+            settings = joined(table.base, row.run or (), reference.source.overrides)
+            seeds = ",".join(map(str, reference.source.seeds))
             of_claim = (f"seed={seeds}", f"sweep.claims=[{it.claim.hash}]")
-            found.append(shlex.join(["python", "run.py", "-m", *settings, *of_claim]))
-    return [*dict.fromkeys(found)] or [table.command for table in [spec.load(it.claim.source.table)]]
+            found += [table.command or shlex.join(["python", "run.py", "-m", *settings, *of_claim])]
+    return [*dict.fromkeys(found)]
 
 
-def for_templates(results: Path, read: Read) -> Callable[..., str]:
-    """`claims(SOURCE, ...)` of templates: the claims of these sources as a table, and what follows it.
+# In templates of papers' pages
 
-    ValueError for an unknown source.
+
+def for_templates(results: Path, read: Read) -> dict[str, Callable[..., Any]]:
+    """Functions of templates, by name. They raise ValueError for an unknown source or paper.
+
+    claims(SOURCE, ...): the exploratory tests of these sources as a folded table, and what follows it.
+    registered(PAPER): the registered tests of a paper. headline(): how many tests have which verdict.
     """
 
     @cache
-    def all_decided() -> Sequence[Decided]:
-        return decide(claims.read(results / claims.FILE), results, read)
+    def decided() -> tuple[Sequence[Decided], Sequence[ClaimTests]]:
+        found = decide(claims.read(results / claims.FILE), results, read)
+        return found, by_claim(found)
+
+    @cache
+    def replications() -> Sequence[Replication]:
+        return registered.replications(results, read)
 
     def table(*sources: str) -> str:
-        chosen = [it for it in all_decided() if it.claim.source.name in sources]
-        known = {it.claim.source.name for it in all_decided()}
+        found, all_claims = decided()
+        known = {it.claim.source.name for it in found}
         if unknown := [name for name in sources if name not in known]:
             raise ValueError(f"{claims.FILE} has no claims of source {unknown[0]!r}")
-        return f"{grid(chosen, by_claim(all_decided()))}\n\n{READING}"
+        chosen = [it for it in found if it.claim.source.name in sources]
+        title = f"Exploratory tests: {counted(by_claim(chosen))}"
+        return f"{folded(title, exploratory_table(chosen, all_claims))}\n\n{READING}"
 
-    return table
+    def of_paper(paper: str) -> str:
+        if paper not in {it.claim.paper for it in decided()[0]}:
+            raise ValueError(f"{claims.FILE} has no claims of paper {paper!r}")
+        found = [it for it in replications() if it.family.paper == paper]
+        how = "[How this is done](replication.md), and [what the columns mean](CLAIMS.md)."
+        if not found:
+            return (
+                f"No test of this paper is registered yet: all verdicts on this page are *exploratory*. {how}"
+            )
+        return f"## Registered tests\n\n{registered_section(found[0], results)}\n\n{how} All below is *exploratory*."
+
+    return {
+        "claims": table,
+        "registered": of_paper,
+        "headline": lambda: headline(replications(), [it.claim for it in decided()[0]]),
+        "replications": replications,
+    }

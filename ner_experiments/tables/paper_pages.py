@@ -1,8 +1,8 @@
 """results/PAPER.md: the measurements of a paper's tables, as a template filled with figures of archived runs.
 
 A template is results/templates/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the archived runs of a table as a
-`Measured`, `claims(SOURCE, ...)`, the claims of the ledger with their verdicts as a table, `run(NAME)`, the content of
-results/NAME.json for a single run, and `breakdown(RUN)`, so that no figure of a run and no verdict is typed by hand.
+`Measured`, the functions of `claims_page.for_templates`, `run(NAME)`, the content of results/NAME.json for a single
+run, and `breakdown(RUN)`, so that no figure of a run and no verdict is typed by hand.
 Templates run in Jinja's sandbox.
 """
 
@@ -54,7 +54,7 @@ def environment_of(results: Path, read: Read) -> Environment:
     """Template environment with the functions that pages call. Tables and claims are read once for all pages."""
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results, read))
-    environment.globals["claims"] = claims_page.for_templates(results, read)
+    environment.globals |= claims_page.for_templates(results, read)
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
     environment.globals["run"] = partial(single_run, results)
     environment.globals["kept"] = cache(partial(kept, results))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -21,12 +21,15 @@ from ner_experiments.analysis.statistics import Difference
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.runs.archived_run import archived_runs
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import registration, results_folder, spec, verdicts
-from ner_experiments.tables.experiments import joined
-from ner_experiments.tables.registration import FILE, HOURS, MOST_SEEDS, Family, RegisteredTest
+from ner_experiments.tables import claims, registration, results_folder, spec, verdicts
+from ner_experiments.tables.claims import Reference
+from ner_experiments.tables.experiments import identity_of, joined
+from ner_experiments.tables.registration import FILE, FIRST_SEED, MOST_SEEDS, Family, RegisteredTest
+from ner_experiments.tables.results_folder import Read
+from ner_experiments.tables.scores import Result
 from ner_experiments.tables.significance import ALPHA, over_sentences, seeds_to_detect
 from ner_experiments.tables.spec import Measure
-from ner_experiments.tables.verdicts import Decided, Reader
+from ner_experiments.tables.verdicts import TEST, Decided, Reader, contrast_record, result_of, size_of
 from ner_experiments.utils.files import as_file
 
 RegisteredVerdict = Literal[
@@ -37,6 +40,7 @@ RegisteredVerdict = Literal[
     "no such difference",
     "undecided",
     "not testable",
+    "needs a GPU",
     "not run",
 ]
 FEWEST_FOUND = 30
@@ -47,146 +51,246 @@ FEWEST_FOUND = 30
 class Outcome:
     """A registered test with its verdict.
 
+    reason: why scores that exist decide nothing.
     p_adjusted: after Holm's correction over the paper's tests. p_over_all: after that over the tests of all papers.
     sentences_only: whether the difference is not shown for other test sentences than these (p over seeds and sentences
         above 0.05); None for a row of an analysis, a difference of differences, and without a verdict.
-    complaints: why its runs do not count.
+    secondary: the difference on each further test set on which all its runs were scored.
     """
 
     test: RegisteredTest
     verdict: RegisteredVerdict
+    reason: str = ""
     difference: Difference | None = None
     p_adjusted: float | None = None
     p_over_all: float | None = None
     sentences_only: bool | None = None
-    complaints: tuple[str, ...] = ()
+    secondary: Mapping[str, Difference] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """Its values by name, as in `ner-experiments register --json`. Differences are in points."""
-        claim, ours = self.test.claim, self.difference
-        return {
-            "claim": claim.id,
-            "rung": claim.rung,
-            "a": [{it.source.table: it.label} for it in claim.a],
-            "b": [{it.source.table: it.label} for it in claim.b],
+        return contrast_record(self.test.claim, self.difference) | {
             "seeds": [*self.test.seeds],
-            "published": claim.published,
             "margin": self.test.margin,
             "verdict": self.verdict,
-            "difference": ours and ours.mean,
-            "low": ours and ours.low,
-            "high": ours and ours.high,
-            "p": ours and ours.p,
+            "reason": self.reason,
             "p_adjusted": self.p_adjusted,
             "p_over_all_papers": self.p_over_all,
             "on_these_test_sentences_only": self.sentences_only,
-            "complaints": [*self.complaints],
+            "secondary": {
+                name: {"difference": it.mean, "low": it.low, "high": it.high}
+                for name, it in self.secondary.items()
+            },
         }
 
 
-def over_all(papers: Sequence[Sequence[Outcome]]) -> list[list[Outcome]]:
-    """The outcomes of all papers, with one correction over all of them beside that of each."""
-    flat = [it for paper in papers for it in paper if it.test.testable]
-    adjusted = statistics.holm(
-        [1.0 if it.difference is None or it.difference.p is None else it.difference.p for it in flat]
-    )
-    p_of = {id(it): p for it, p in zip(flat, adjusted, strict=True)}
-    return [
-        [replace(it, p_over_all=p_of[id(it)]) if it.difference else it for it in paper] for paper in papers
-    ]
+@dataclass(frozen=True, kw_only=True)
+class PlannedRow:
+    """Registered runs: an experiment with its seeds, whichever tables have it as a row.
 
+    rows: the runs that count, by table and label. number: of seeds.
+    """
 
-def outcomes(family: Family, archived: Reader, complaints: Callable[[Run], str]) -> list[Outcome]:
-    """The verdicts on a paper's tests. complaints: why a run is not proven to follow the registration, or ""."""
-    found: dict[str, Difference] = {}
-    problems: dict[str, tuple[str, ...]] = {}
-    for test in family.testable:
-        a, b = (verdicts.only(side, test.seeds) for side in verdicts.sides(test.claim, archived))
-        runs = [run for run in verdicts.runs(test.claim, archived) if run.metrics["seed"] in test.seeds]
-        problems[test.claim.id] = tuple(dict.fromkeys(text for run in runs if (text := complaints(run))))
-        if {*test.seeds} <= a.keys() & b.keys() and not problems[test.claim.id]:
-            found[test.claim.id] = statistics.difference(a, b)
-    p_values = [found[test.claim.id].p if test.claim.id in found else None for test in family.testable]
-    # a test without runs counts in the correction, as if it found nothing
-    adjusted = statistics.holm([1.0 if p is None else p for p in p_values])
-    p_adjusted = {test.claim.id: p for test, p in zip(family.testable, adjusted, strict=True)}
-    return [
-        outcome(
-            test,
-            found.get(test.claim.id),
-            p_adjusted.get(test.claim.id),
-            problems.get(test.claim.id, ()),
-            archived,
+    settings: tuple[str, ...]
+    rows: Mapping[tuple[str, str], Mapping[int, Run]]
+    number: int
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(range(FIRST_SEED, FIRST_SEED + self.number))
+
+    @property
+    def runs(self) -> Mapping[int, Run]:
+        """The runs that count, by seed, from whichever table they are archived for."""
+        return verdicts.only(
+            {seed: run for runs in self.rows.values() for seed, run in runs.items()}, self.seeds
         )
-        for test in family.tests
-    ]
+
+    @property
+    def missing(self) -> int:
+        """The number of seeds without a run that counts."""
+        return self.number - len(self.runs)
+
+    def command(self, family: Family) -> str:
+        """The command that makes its runs, of which those that are finished are skipped."""
+        seeds = ",".join(map(str, self.seeds))
+        extra = [f"audit.extra_tests={flow(family.secondary)}"] if family.secondary else []
+        record = f"sweep.registration={family.hash}"
+        return shlex.join(["python", "run.py", "-m", *self.settings, f"seed={seeds}", *extra, record])
 
 
-def outcome(
-    test: RegisteredTest,
-    ours: Difference | None,
-    p_adjusted: float | None,
-    complaints: tuple[str, ...],
-    archived: Reader,
-) -> Outcome:
-    if not test.testable:
-        return Outcome(test=test, verdict="not testable")
-    if ours is None:
-        return Outcome(test=test, verdict="not run", complaints=complaints)
-    assert p_adjusted is not None
-    verdict = "undecided" if too_low(test, archived) else verdict_of(test, ours, p_adjusted)
-    only = sentences_only(test, archived)
-    return Outcome(test=test, verdict=verdict, difference=ours, p_adjusted=p_adjusted, sentences_only=only)
+def flow(content: Any) -> str:
+    """A mapping in the grammar of overrides."""
+    if isinstance(content, dict):
+        return "{" + ", ".join(f"{key}: {flow(value)}" for key, value in content.items()) + "}"
+    return str(content)
 
 
-def sentences_only(test: RegisteredTest, archived: Reader) -> bool | None:
-    """Whether p over seeds and test sentences is above 0.05; None for what is not a difference of two rows."""
-    references = test.claim.references
-    if len(references) != 2 or any(it.row.measure for it in references):
-        return None
-    rows = []
-    for reference in references:
-        page = archived(reference.source)
-        assert page is not None
-        result = verdicts.result_of(page, reference.label)
-        runs = {seed: run for seed, run in result.runs.items() if seed in test.seeds}
-        rows.append(replace(result, runs=runs, scores={seed: run.score for seed, run in runs.items()}))
-    (sentences,) = over_sentences([(rows[0], rows[1])])
-    p = sentences.p_over_seeds_and_sentences
-    return p is None or p > ALPHA
+@dataclass(frozen=True, kw_only=True)
+class Replication:
+    """What is registered of a paper, with its verdicts and the runs that they rest on.
+
+    complaints: why runs with registered seeds do not count.
+    """
+
+    family: Family
+    outcomes: tuple[Outcome, ...]
+    planned: tuple[PlannedRow, ...]
+    complaints: tuple[str, ...]
+
+    @property
+    def runs(self) -> int:
+        """The number of registered runs."""
+        return sum(row.number for row in self.planned)
+
+    @property
+    def missing(self) -> tuple[PlannedRow, ...]:
+        """The rows that lack runs."""
+        return tuple(row for row in self.planned if row.missing)
+
+    @property
+    def made(self) -> int:
+        """The number of registered runs that exist and count."""
+        return self.runs - sum(row.missing for row in self.missing)
 
 
-def verdict_of(test: RegisteredTest, ours: Difference, p_adjusted: float) -> RegisteredVerdict:
-    """The verdict by the paper's difference, our interval and the corrected p."""
+def replications(
+    results: Path, read: Read = results_folder.read, repository: Path | None = None
+) -> list[Replication]:
+    """What is registered, paper by paper; nothing without a registration.
+
+    repository: whose history has to prove that the runs followed the registration; without one, it is taken as proven
+    by `make check`, as a copy of the files has no history.
+    """
+    path = results / FILE
+    if not path.is_file():
+        return []
+    archived = verdicts.reader(results, read)
+    families = registration.read(path, claims.read(results / claims.FILE))
+    return over_all([replication(it, archived, checker(it, repository)) for it in families])
+
+
+def over_all(papers: Sequence[Replication]) -> list[Replication]:
+    """The same with one correction over the tests of all papers beside that of each."""
+    flat = [it for paper in papers for it in paper.outcomes if it.test.testable]
+    p_of = {id(it): p for it, p in zip(flat, holm(it.difference for it in flat), strict=True)}
+
+    def corrected(it: Outcome) -> Outcome:
+        return replace(it, p_over_all=p_of[id(it)]) if it.difference else it
+
+    return [replace(paper, outcomes=tuple(map(corrected, paper.outcomes))) for paper in papers]
+
+
+def holm(differences: Iterable[Difference | None]) -> list[float]:
+    """Their p after Holm's correction, in which a test without runs counts as one that found nothing."""
+    return statistics.holm([1.0 if it is None or it.p is None else it.p for it in differences])
+
+
+def replication(family: Family, archived: Reader, complaint: Callable[[Run], str]) -> Replication:
+    """The verdicts on a paper's tests. complaint: why a run is not proven to follow the registration, or ""."""
+    differences: dict[str, Difference | None] = {}
+    complaints: list[str] = []
+    for test in family.testable:
+        runs = [run for run in verdicts.runs(test.claim, archived) if run.metrics["seed"] in test.seeds]
+        found = [text for run in runs if (text := complaint(run))]
+        differences[test.claim.id] = None if found else difference(test, archived)
+        complaints += found
+    adjusted = dict(zip(differences, holm(differences.values()), strict=True))
+    unsettled = None in differences.values()
+    sentences = sentences_only([test for test in family.testable if differences[test.claim.id]], archived)
+    outcomes = []
+    for test in family.tests:
+        name = test.claim.id
+        ours = differences.get(name)
+        if ours is None:
+            missing: RegisteredVerdict = "needs a GPU" if family.gpu_hours else "not run"
+            outcomes.append(Outcome(test=test, verdict=missing if test.testable else "not testable"))
+            continue
+        reason = weakness(test, archived)
+        secondary = {it: further for it in family.secondary if (further := difference(test, archived, it))}
+        outcomes.append(
+            Outcome(
+                test=test,
+                verdict="undecided"
+                if reason
+                else verdict_of(test, ours, adjusted[name], unsettled=unsettled),
+                reason=reason,
+                difference=ours,
+                p_adjusted=adjusted[name],
+                sentences_only=sentences.get(name),
+                secondary=secondary,
+            )
+        )
+    return Replication(
+        family=family,
+        outcomes=tuple(outcomes),
+        planned=tuple(planned(family, archived, complaint)),
+        complaints=tuple(dict.fromkeys(complaints)),
+    )
+
+
+def difference(test: RegisteredTest, archived: Reader, test_set: str = TEST) -> Difference | None:
+    """The difference of a test's rows by the registered seeds; None unless all were scored on the test set."""
+    a, b = (verdicts.only(side, test.seeds) for side in verdicts.sides(test.claim, archived, test_set))
+    return statistics.difference(a, b) if {*test.seeds} <= a.keys() & b.keys() else None
+
+
+def verdict_of(
+    test: RegisteredTest, ours: Difference, p_adjusted: float, *, unsettled: bool = False
+) -> RegisteredVerdict:
+    """The verdict by the paper's difference, our interval and the corrected p.
+
+    unsettled: whether tests of the paper lack runs, with which the corrected p may still fall to the level.
+    """
     published = test.claim.published
     assert published is not None
-    if ours.low is None or ours.high is None:
+    if ours.low is None or ours.high is None or ours.p is None:
         return "undecided"
     if p_adjusted <= ALPHA:
-        if ours.mean * published < 0:
-            return "opposite"
-        low, high = sorted(end if published > 0 else -end for end in (ours.low, ours.high))
-        return "smaller" if abs(published) > high else "larger" if abs(published) < low else "replicates"
-    if -test.margin <= ours.low and ours.high <= test.margin:
-        return "no such difference"
-    return "undecided"
+        return "opposite" if ours.mean * published < 0 else size_of(ours, published) or "replicates"
+    within = -test.margin <= ours.low and ours.high <= test.margin
+    return "no such difference" if within and not (unsettled and ours.p <= ALPHA) else "undecided"
 
 
-def too_low(test: RegisteredTest, archived: Reader) -> bool:
-    """Whether a row is below half of the paper's score, or one of its runs found fewer than `FEWEST_FOUND` mentions."""
+def sentences_only(tests: Sequence[RegisteredTest], archived: Reader) -> dict[str, bool]:
+    """Whether p over seeds and test sentences is above 0.05, by claim, for differences of two rows."""
+    rows: dict[Reference, Result] = {}
+    by_test_set: dict[str, list[RegisteredTest]] = {}
+    for test in tests:
+        references = test.claim.references
+        if len(references) != 2 or any(it.row.measure for it in references):
+            continue
+        for reference in references:
+            page = archived(reference.source)
+            assert page is not None
+            result = result_of(page, reference.label)
+            runs = {seed: run for seed, run in result.runs.items() if seed in test.seeds}
+            rows.setdefault(reference, replace(result, runs=runs))
+        by_test_set.setdefault(rows[references[0]].run.test_set, []).append(test)
+    found = {}
+    for group in by_test_set.values():
+        pairs = [(rows[a], rows[b]) for a, b in (test.claim.references for test in group)]
+        for test, tested in zip(group, over_sentences(pairs), strict=True):
+            p = tested.p_over_seeds_and_sentences
+            found[test.claim.id] = p is None or p > ALPHA
+    return found
+
+
+def weakness(test: RegisteredTest, archived: Reader) -> str:
+    """Why the scores decide nothing: a row is below half of the paper's, or a run found fewer than `FEWEST_FOUND`."""
     for reference in test.claim.references:
         page, row = archived(reference.source), reference.row
         assert page is not None
         if row.measure is None and isinstance(row.published, int | float):
-            scores = verdicts.only(verdicts.scores(reference, archived), test.seeds)
-            if scores and fmean(scores.values()) < row.published / 2:
-                return True
-        for label in [row.measure.of, row.measure.over] if row.measure else [row.label]:
-            runs = verdicts.result_of(page, label).runs
-            numbers = [found_mentions(runs[seed], row.measure) for seed in test.seeds if seed in runs]
+            scores = verdicts.only(result_of(page, row.label).scores, test.seeds)
+            if fmean(scores.values()) < row.published / 2:
+                return f"{row.label} is below half of the paper's score"
+        for _, label in reference.trained:
+            runs = verdicts.only(result_of(page, label).runs, test.seeds).values()
+            numbers = [found_mentions(run, row.measure) for run in runs]
             if any(number is not None and number < FEWEST_FOUND for number in numbers):
-                return True
-    return False
+                return f"a run of {label} found fewer than {FEWEST_FOUND} of the mentions"
+    return ""
 
 
 def found_mentions(run: Run, measure: Measure | None) -> int | None:
@@ -200,7 +304,41 @@ def found_mentions(run: Run, measure: Measure | None) -> int | None:
     return None if bucket is None else bucket.correct
 
 
-# Numbers of seeds, cost and commands
+# Runs, their number and their cost
+
+
+def planned(family: Family, archived: Reader, complaint: Callable[[Run], str]) -> list[PlannedRow]:
+    """The registered rows, each with as many seeds as a test needs at most. Rows with one identity are one."""
+    found: dict[str, PlannedRow] = {}
+    for test in family.testable:
+        for reference in test.claim.references:
+            for name, label in reference.trained:
+                table = spec.load(name)
+                (run,) = (row.run for row in table.rows if row.label == label)
+                settings = joined(table.base, run or (), family.overrides)
+                key = identity_of(settings)
+                row = found.get(key) or PlannedRow(settings=settings, rows={}, number=0)
+                page = archived(reference.source)
+                runs = result_of(page, label).runs if page else {}
+                count = {seed: run for seed, run in runs.items() if not complaint(run)}
+                rows = {**row.rows, (name, label): count}
+                found[key] = replace(row, rows=rows, number=max(row.number, test.number))
+    return [*found.values()]
+
+
+def hours(rows: Sequence[PlannedRow], results: Path) -> float | None:
+    """Core-hours of the missing runs of rows, by archived runs of the row's slowest setting; None if a row has none."""
+    seconds: dict[tuple[str, str], float] = {}
+    for table in {table for row in rows for table, _ in row.rows}:
+        for folder in results_folder.archive_folders(results / table):
+            by_label: dict[str, list[float]] = {}
+            for run in archived_runs(folder / results_folder.RUNS):
+                by_label.setdefault(run.label, []).append(float(run.metrics["seconds"]))
+            for label, measured in by_label.items():
+                seconds[table, label] = max(fmean(measured), seconds.get((table, label), 0.0))
+    slowest = [max((seconds[it] for it in row.rows if it in seconds), default=None) for row in rows]
+    known = [row.missing * each / 3600 for row, each in zip(rows, slowest, strict=True) if each is not None]
+    return sum(known) if len(known) == len(rows) else None
 
 
 def seeds_needed(test: RegisteredTest, exploratory: Decided, family_size: int) -> int:
@@ -214,67 +352,31 @@ def seeds_needed(test: RegisteredTest, exploratory: Decided, family_size: int) -
     return found or 0
 
 
-def hours(family: Family, seconds: Mapping[tuple[str, str], Sequence[float]]) -> float | None:
-    """Core-hours of the registered runs, by the seconds of archived runs of each row; None if a row has none."""
-    if any(not seconds.get(row) for row in family.rows):
-        return None
-    return sum(number * fmean(seconds[row]) / HOURS for row, number in family.rows.items())
-
-
-def archived_seconds(family: Family, results: Path) -> dict[tuple[str, str], list[float]]:
-    """The seconds that archived runs of each row took, in whatever setting."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for table in {table for table, _ in family.rows}:
-        for folder in results_folder.archive_folders(results / table):
-            for run in archived_runs(folder / "runs"):
-                found.setdefault((table, run.label), []).append(float(run.metrics["seconds"]))
-    return found
-
-
-def commands(family: Family) -> Iterator[str]:
-    """The commands that make the registered runs, row by row."""
-    for (name, label), number in family.rows.items():
-        table = spec.load(name)
-        (row,) = (row for row in table.rows if row.label == label)
-        settings = joined(table.base, row.run or (), family.overrides)
-        seeds = ",".join(map(str, range(registration.FIRST_SEED, registration.FIRST_SEED + number)))
-        extra = [f"audit.extra_tests={flow(family.secondary)}"] if family.secondary else []
-        record = [f"sweep.registration={family.hash}"]
-        yield shlex.join(["python", "run.py", "-m", *settings, f"seed={seeds}", *extra, *record])
-
-
-def flow(content: Any) -> str:
-    """A mapping in the grammar of overrides."""
-    if isinstance(content, dict):
-        return "{" + ", ".join(f"{key}: {flow(value)}" for key, value in content.items()) + "}"
-    return str(content)
-
-
 # Proof
 
 
-def checker(family: Family, repository: Path) -> Callable[[Run], str]:
+def checker(family: Family, repository: Path | None) -> Callable[[Run], str]:
     """Why a run is not proven to follow a registration, or "".
 
-    It must have recorded the hash when it was started, and have been made by a commit without other changes that is the
-    registering one or follows it. Without a Git repository that has both commits, nothing is proven.
+    It must have recorded the hash when it was started, and have been made by a commit without other changes that is
+    the registering one or follows it. A repository that lacks one of the commits proves nothing. Without one (None),
+    commits are not looked up.
     """
-    registering = registering_commit(family, repository)
+    registering = registering_commit(family, repository) if repository else None
 
     @cache
     def follows(commit: str) -> bool:
-        assert registering is not None
-        return succeeds(repository, "merge-base", "--is-ancestor", registering, commit)
+        return git(repository, "merge-base", "--is-ancestor", registering, commit) is not None
 
     def complaint(run: Run) -> str:
         commit = str(run.metrics["commit"])
         if text := registration.unrecorded(run, family.hash):
             return f"{run.folder}: {text}"
-        if registering is None:
-            return f"{run.folder}: no commit of {repository} registers {family.hash}"
         if commit.endswith("+"):
             return f"{run.folder}: made with uncommitted changes, on {commit}"
-        if not follows(commit):
+        if repository and registering is None:
+            return f"{run.folder}: no commit of {repository} registers {family.hash}"
+        if repository and registering and not follows(commit):
             return f"{run.folder}: its commit {commit[:12]} does not follow {registering[:12]}, which registers it"
         return ""
 
@@ -284,8 +386,8 @@ def checker(family: Family, repository: Path) -> Callable[[Run], str]:
 def registering_commit(family: Family, repository: Path) -> str | None:
     """The earliest commit whose registration has this hash; None if there is none, and outside a Git repository."""
     path = f"results/{FILE}"
-    for commit in git(repository, "log", "--reverse", "--format=%H", "--", path).split():
-        text = git(repository, "show", f"{commit}:{path}")
+    for commit in (git(repository, "log", "--reverse", "--format=%H", "--", path) or "").split():
+        text = git(repository, "show", f"{commit}:{path}") or ""
         try:
             with as_file(io.BytesIO(text.encode())) as file:
                 papers = read_plain(file)["papers"]
@@ -296,17 +398,12 @@ def registering_commit(family: Family, repository: Path) -> str | None:
     return None
 
 
-def git(repository: Path, *arguments: str) -> str:
-    """The output of a Git command; empty if it fails or Git is not installed."""
+def git(repository: Path | None, *arguments: str | None) -> str | None:
+    """The output of a Git command; None if it fails or Git is not installed."""
     try:
-        done = subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-C", str(repository), *map(str, arguments)], capture_output=True, text=True
+        )
     except OSError:
-        return ""
-    return done.stdout if done.returncode == 0 else ""
-
-
-def succeeds(repository: Path, *arguments: str) -> bool:
-    try:
-        return subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True).returncode == 0
-    except OSError:
-        return False
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -18,7 +18,7 @@ from typing import Any
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
-from ner_experiments.tables.claims import HASH_LENGTH, RUNGS, Claim, ClaimSource, Reference, Side
+from ner_experiments.tables.claims import HASH_LENGTH, ROWS, RUNGS, Claim, ClaimSource, parsed_side
 from ner_experiments.tables.spec import TEXT, TEXTS
 from ner_experiments.utils.checks import is_count, is_number
 from ner_experiments.utils.files import json_digest
@@ -29,7 +29,6 @@ FIRST_SEED = 101
 """The first seed of registered runs: those with lower ones are exploratory."""
 MOST_SEEDS = 12
 FEWEST_SEEDS = 2
-HOURS = 3600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,32 +58,21 @@ class Family:
     """The registration of a paper.
 
     overrides: the settings that dev chose for the paper's reference row, the same for all rows. search: where they are
-    from. secondary: further test sets, as `audit.extra_tests`. hash: SHA-256 of all that is registered, as 12
-    hexadecimal digits.
+    from. secondary: further test sets, as `audit.extra_tests`. gpu_hours: what the runs take on a GPU, if CPUs are too
+    slow for them; else None. hash: SHA-256 of all that is registered, as 12 hexadecimal digits.
     """
 
     paper: str
     overrides: tuple[str, ...]
     search: str
     secondary: Mapping[str, Any]
+    gpu_hours: float | None
     tests: tuple[RegisteredTest, ...]
     hash: str
 
     @cached_property
     def testable(self) -> tuple[RegisteredTest, ...]:
         return tuple(test for test in self.tests if test.testable)
-
-    @property
-    def rows(self) -> dict[tuple[str, str], int]:
-        """The number of seeds of each row, by table and label of the runs: the largest that a test needs."""
-        numbers: dict[tuple[str, str], int] = {}
-        for test in self.testable:
-            for reference in test.claim.references:
-                measure = reference.row.measure
-                table = spec.load(reference.source.table).runs_of
-                for label in [measure.of, measure.over] if measure else [reference.label]:
-                    numbers[table, label] = max(numbers.get((table, label), 0), test.number)
-        return numbers
 
 
 def read(path: Path, ledger: Sequence[Claim]) -> tuple[Family, ...]:
@@ -110,6 +98,7 @@ def family(paper: str, content: Any, ledger: Sequence[Claim], place: str) -> Fam
         overrides=overrides,
         search=settings["search"],
         secondary=settings.get("secondary", {}),
+        gpu_hours=settings.get("gpu_hours"),
         tests=tuple(tests),
         hash=digest(paper, settings),
     )
@@ -154,34 +143,18 @@ def registered_test(
         raise ValueError(
             f"{place}: margin must be half of the paper's difference, {margin:.3f}, got {settings['margin']}"
         )
-    source = {
+    source: dict[str, Any] = {
         "overrides": overrides,
         "seeds": tuple(range(FIRST_SEED, FIRST_SEED + max(number, 1))),
         "looks": (max(number, 1),),
         "hours": 0.0,
         "smallest_effect": margin,
     }
-    a, b = (side(settings.get(name, {}), source, f"{place}: {name}") for name in ("a", "b"))
+    tables = {name: ClaimSource(name=name, table=name, **source) for name in spec.names()}
+    a, b = (parsed_side(settings.get(name, []), tables, f"{place}: {name}") for name in ("a", "b"))
     if bool(b) == bool(spec.load(a[0].source.table).analysis):
         raise ValueError(f"{place}: {'a row of an analysis takes no b' if b else 'a needs b'}")
     return RegisteredTest(claim=replace(claim, a=a, b=b, rung=settings["rung"]), number=number, margin=margin)
-
-
-def side(content: Any, source: Mapping[str, Any], place: str) -> Side:
-    """The rows of a side: a table and a label, or a list of two whose difference is meant."""
-    found = []
-    for entry in content if isinstance(content, list) else [content] if content else []:
-        if not isinstance(entry, dict) or len(entry) != 1:
-            raise ValueError(f"{place} must be a table and a label, got {truncated_repr(entry)}")
-        ((table, label),) = entry.items()
-        spec.check_name(table, f"{place}: ")
-        labels = [row.label for row in spec.load(table).rows if not row.cited]
-        if label not in labels:
-            raise ValueError(
-                f"{place}: {table} has no row {label!r} of ours{did_you_mean(str(label), labels)}"
-            )
-        found.append(Reference(ClaimSource(name=table, table=table, **source), label))
-    return tuple(found)
 
 
 MARGIN_DIGITS = 0.005
@@ -190,10 +163,10 @@ FAMILY = {
     "overrides": TEXTS,
     "search": TEXT,
     "secondary": (lambda value: isinstance(value, dict), "test sets by name"),
+    "gpu_hours": (lambda value: is_number(value) and value > 0, "a number above 0"),
     "tests": (lambda value: isinstance(value, list) and bool(value), "a list of tests"),
 }
 REQUIRED_OF_FAMILY = ("overrides", "search", "tests")
-ROWS = "a table and a label, or two of them"
 TEST = {
     "claim": TEXT,
     "a": (lambda value: isinstance(value, dict | list) and bool(value), ROWS),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.sequential import levels
@@ -22,15 +22,18 @@ from ner_experiments.analysis.statistics import Difference
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.claims import Claim, ClaimSource, Reference, Side
-from ner_experiments.tables.pairs import MAX_SEEDS
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
-from ner_experiments.tables.significance import ALPHA, Tested, correct_together, seeds_to_detect
+from ner_experiments.tables.significance import ALPHA, Tested, correct_together
 
 ClaimVerdict = Literal["holds", "equal", "opposite", "open"]
 Registered = Literal["full", "part", "none"]
 """Whether all, some or none of the runs of a test recorded its hash when they were started."""
+Size = Literal["", "smaller", "larger"]
+T = TypeVar("T")
 Scores = Mapping[int, float]
+TEST = "test"
+"""The test set of the corpus; others are those of `audit.extra_tests`."""
 Reader = Callable[[ClaimSource], Page | None]
 """The archived runs of a source; None if there are none."""
 
@@ -60,10 +63,6 @@ class Decided:
     first_verdict: the verdict without the looks that were added when results were known.
     registered: whether the runs of the seeds in a and b recorded the hash of this claim when they were started.
     runs_made_for_it: the number of runs, of any seed, that did.
-    detectable: the smallest true difference, in points, that a test with these runs detects with 80 % power; None
-        before the first look, and if power is unknown, as a side has one seed or no seed differs from the others.
-    seeds_needed: seeds per side with which the paper's difference is detected with 80 % power, or the smallest effect
-        if the paper prints none; None as for `detectable`, or if more than `MAX_SEEDS` are needed.
     """
 
     claim: Claim
@@ -75,8 +74,6 @@ class Decided:
     over_seeds: Difference | None = None
     look: Look | None = None
     runs_made_for_it: int = 0
-    detectable: float | None = None
-    seeds_needed: int | None = None
 
     @property
     def p_adjusted(self) -> float | None:
@@ -94,68 +91,58 @@ class Decided:
         return not self.a or (self.claim.direction != "at most" and not self.b)
 
     @property
-    def needs(self) -> str:
-        """A phrase for the evidence that an open claim lacks; empty for any other."""
-        if self.verdict != "open":
-            return ""
-        if self.lacks_rows:
-            return "runs of the other row" if self.a or self.b else "runs of both rows"
-        if self.look is None:
-            return f"{self.claim.source.looks[0]} seeds per row, as planned"
-        if self.detectable is None:
-            return "an unknown number of further seeds per row"
-        if self.seeds_needed is None:
-            return f"more than {MAX_SEEDS:,} seeds per row"
-        if self.seeds_needed <= min(self.runs):
-            return f"a true difference of {self.detectable:.2f} points"
-        return f"{self.seeds_needed} seeds per row, or a true difference of {self.detectable:.2f} points"
-
-    @property
-    def size(self) -> str:
+    def size(self) -> Size:
         """`smaller` or `larger` if the claim holds but the paper's difference is outside our interval; else empty."""
-        ours, published = self.over_seeds, self.claim.published
-        if self.verdict != "holds" or ours is None or ours.low is None or ours.high is None or not published:
-            return ""
-        low, high = sorted(sign(published) * end for end in (ours.low, ours.high))
-        return "smaller" if abs(published) > high else "larger" if abs(published) < low else ""
+        return size_of(self.over_seeds, self.claim.published) if self.verdict == "holds" else ""
 
     def record(self) -> dict[str, Any]:
         """Its values by name, as in `ner-experiments claims --json`. Differences are in points."""
-        claim, ours = self.claim, self.over_seeds
-        return {
-            "id": claim.id,
-            "paper": claim.paper,
-            "place": claim.place,
-            "claim": claim.claim,
+        claim = self.claim
+        return contrast_record(claim, self.over_seeds) | {
             "hash": claim.hash,
-            "table": claim.source.table,
             "overrides": [*claim.source.overrides],
             "deviates": claim.source.deviates,
-            "rung": claim.rung,
             "registered": self.registered,
             "verdict_before_added_looks": self.first_verdict,
-            "corpus": claim.corpus,
-            "a": [reference.label for reference in claim.a],
-            "b": [reference.label for reference in claim.b],
-            "direction": claim.direction,
             "bound": claim.bound,
-            "published": claim.published,
             "smallest_effect": claim.source.smallest_effect,
             "verdict": self.verdict,
             "size": self.size,
-            "difference": ours and ours.mean,
-            "low": ours and ours.low,
-            "high": ours and ours.high,
-            "p": ours and ours.p,
             "p_adjusted": self.p_adjusted,
             "level": self.look.test.alpha if self.look else None,
-            "test": ours and ours.test,
             "runs": [*self.runs],
             "runs_made_for_it": self.runs_made_for_it,
-            "minimum_detectable_effect": self.detectable,
-            "seeds_needed": self.seeds_needed,
-            "needs": self.needs,
         }
+
+
+def contrast_record(claim: Claim, ours: Difference | None) -> dict[str, Any]:
+    """A claim and our difference by name, as in the JSON of exploratory and of registered tests, in points."""
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "place": claim.place,
+        "claim": claim.claim,
+        "rung": claim.rung,
+        "corpus": claim.corpus,
+        "table": claim.source.table,
+        "a": [reference.label for reference in claim.a],
+        "b": [reference.label for reference in claim.b],
+        "direction": claim.direction,
+        "published": claim.published,
+        "difference": ours and ours.mean,
+        "low": ours and ours.low,
+        "high": ours and ours.high,
+        "p": ours and ours.p,
+        "test": ours and ours.test,
+    }
+
+
+def size_of(ours: Difference | None, published: float | None) -> Size:
+    """Whether our difference is smaller or larger than the paper's, by an interval that leaves the paper's out."""
+    if ours is None or ours.low is None or ours.high is None or not published:
+        return ""
+    low, high = (ours.low, ours.high) if published > 0 else (-ours.high, -ours.low)
+    return "smaller" if abs(published) > high else "larger" if abs(published) < low else ""
 
 
 @dataclass(frozen=True)
@@ -191,18 +178,12 @@ class ClaimTests:
         tested = (it for it in self.tests if it.look)
         return next(decisive, None) or next(tested, self.tests[0])
 
-    @property
-    def needs(self) -> str:
-        """A phrase for the evidence that an open claim lacks; empty for any other."""
-        return "tests that agree" if self.disagree else self.shown.needs
-
     def record(self) -> dict[str, Any]:
         """The values of the test that is shown, with the verdict on the claim, and those of all tests."""
         own = {
             "id": self.id,
             "verdict": self.verdict,
             "size": "" if self.disagree else self.shown.size,
-            "needs": self.needs,
             "figures_of": self.shown.claim.id,
         }
         return self.shown.record() | own | {"tests": [it.record() for it in self.tests]}
@@ -297,7 +278,6 @@ def decided(claim: Claim, a: Scores, b: Scores, look: Look | None, archived: Rea
         over_seeds=look.test.over_seeds if look else statistics.difference(a, b) if a and b else None,
         look=look,
         runs_made_for_it=sum(records(run, claim) for run in all_runs),
-        **(power(claim, a, b, look.test) if look else {}),
     )
 
 
@@ -311,33 +291,15 @@ def records(run: Run, claim: Claim) -> bool:
     return claim.hash in run.metrics.get("claims", ())
 
 
-def only(scores: Scores, seeds: Collection[int]) -> Scores:
-    """The scores of these seeds, as far as there are any."""
-    return {seed: score for seed, score in scores.items() if seed in seeds}
+def only(by_seed: Mapping[int, T], seeds: Collection[int]) -> dict[int, T]:
+    """Those of these seeds, as far as there are any."""
+    return {seed: found for seed, found in by_seed.items() if seed in seeds}
 
 
 def verdict(claim: Claim, a: Scores, look: Look | None) -> ClaimVerdict:
     if claim.bound is not None:
         return "open" if not a else "holds" if max(a.values()) <= claim.bound else "opposite"
     return BY_DIRECTION[claim.direction][look.test.verdict] if look else "open"
-
-
-def power(claim: Claim, a: Scores, b: Scores, test: Tested) -> dict[str, Any]:
-    """`detectable` and `seeds_needed` of a claim, at the strictest level of Holm's correction."""
-    error, freedom = test.over_seeds.error, test.over_seeds.freedom
-    if not error or freedom is None:
-        return {}
-    level = test.alpha / max(1, test.number)
-    effect = claim.published or claim.source.smallest_effect
-    rows = statistics.summarize(a), statistics.summarize(b)
-    return {
-        "detectable": statistics.minimum_detectable_effect(error, freedom, alpha=level),
-        "seeds_needed": seeds_to_detect(*rows, effect, alpha=level, most=MAX_SEEDS),
-    }
-
-
-def sign(number: float) -> int:
-    return 1 if number > 0 else -1
 
 
 # The runs of a claim
@@ -354,13 +316,13 @@ def reader(results: Path, read: Read = results_folder.read) -> Reader:
     return lambda source: find(spec.load(source.table).runs_of, tuple(source.overrides))
 
 
-def sides(claim: Claim, archived: Reader) -> tuple[Scores, Scores]:
-    """Scores of a and b by seed, in points. Of a row of an analysis, those of its two rows."""
+def sides(claim: Claim, archived: Reader, test_set: str = TEST) -> tuple[Scores, Scores]:
+    """Scores of a and b on a test set by seed, in points. Of a row of an analysis, those of its two rows."""
     check_corpus(claim, archived)
     measure = claim.a[0].row.measure
     if measure is None:
-        return of_side(claim.a, archived), of_side(claim.b, archived)
-    page = archived(claim.source)
+        return of_side(claim.a, archived, test_set), of_side(claim.b, archived, test_set)
+    page = archived(claim.source) if test_set == TEST else None  # figures are archived of test alone
 
     def figures(label: str) -> Scores:
         runs = result_of(page, label).runs if page else {}
@@ -369,18 +331,23 @@ def sides(claim: Claim, archived: Reader) -> tuple[Scores, Scores]:
     return figures(measure.of), figures(measure.over)
 
 
-def of_side(side: Side, archived: Reader) -> Scores:
+def of_side(side: Side, archived: Reader, test_set: str) -> Scores:
     """Scores by seed; of two rows, their differences for the seeds that both have."""
-    rows = [scores(reference, archived) for reference in side]
+    rows = [scores(reference, archived, test_set) for reference in side]
     if len(rows) < 2:
         return rows[0] if rows else {}
     first, second = rows
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
-def scores(reference: Reference, archived: Reader) -> Scores:
+def scores(reference: Reference, archived: Reader, test_set: str = TEST) -> Scores:
     page = archived(reference.source)
-    return result_of(page, reference.label).scores if page else {}
+    if page is None:
+        return {}
+    result = result_of(page, reference.label)
+    if test_set == TEST:
+        return result.scores
+    return {seed: run.on(test_set).score for seed, run in result.runs.items() if test_set in run.extra_tests}
 
 
 def result_of(page: Page, label: str) -> Result:
@@ -390,12 +357,9 @@ def result_of(page: Page, label: str) -> Result:
 def runs(claim: Claim, archived: Reader) -> Iterable[Run]:
     """The runs of all rows of a claim."""
     for reference in claim.references:
-        page = archived(reference.source)
-        if page is None:
-            continue
-        measure = reference.row.measure
-        for label in [measure.of, measure.over] if measure else [reference.label]:
-            yield from result_of(page, label).runs.values()
+        if page := archived(reference.source):
+            for _, label in reference.trained:
+                yield from result_of(page, label).runs.values()
 
 
 def check_corpus(claim: Claim, archived: Reader) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from scipy import stats
 
 from ner_experiments.main import cli
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.tables import claims, registered, registration, verdicts
-from ner_experiments.tables.registered import Outcome
+from ner_experiments.tables import claims, registered, registration
+from ner_experiments.tables.registered import Outcome, Replication
 
 CONTENT = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
 TABLE, SOURCE, ID = "huang2015_table2", "huang-features", "huang-crf-on-lstm-names"
@@ -90,9 +91,12 @@ def record(results: Path, commit: str, name: str | None = None) -> None:
 
 
 def outcome(results: Path) -> Outcome:
-    family = read(results)
-    archived = verdicts.reader(results)
-    (only,) = registered.outcomes(family, archived, registered.checker(family, results.parent))
+    (only,) = replication(results).outcomes
+    return only
+
+
+def replication(results: Path) -> Replication:
+    (only,) = registered.replications(results, repository=results.parent)
     return only
 
 
@@ -108,7 +112,7 @@ def test_a_verdict_rests_on_all_registered_seeds_of_both_rows(results: Path) -> 
     assert it.difference is not None
     assert it.difference.p == it.p_adjusted == pytest.approx(expected.pvalue)
     assert it.verdict == "smaller"  # +1.50 in place of +4.28
-    assert it.complaints == ()
+    assert replication(results).complaints == ()
     next((results / TABLE / "runs").glob("*-seed-3.json")).unlink()
     assert outcome(results).verdict in ("smaller", "not run")
     for path in (results / TABLE / "runs").glob("*-seed-3.json"):
@@ -138,7 +142,7 @@ def test_runs_with_earlier_seeds_decide_nothing(results: Path) -> None:
 def test_what_is_said(results: Path, mean: float, half: float, p: float, verdict: str, sign: int) -> None:
     """The paper has +4.28, and -4.28 the other way round."""
     (test,) = read(results).tests
-    test = registered.replace(test, claim=registered.replace(test.claim, published=sign * PUBLISHED))
+    test = replace(test, claim=replace(test.claim, published=sign * PUBLISHED))
     ours = statistics_difference(sign * mean, half, p)
     assert registered.verdict_of(test, ours, p) == verdict
 
@@ -186,15 +190,16 @@ def test_tests_of_a_paper_are_corrected_together_and_those_of_all_papers_too(res
     (results / claims.FILE).write_text(yaml.safe_dump(ledger))
     write(results, content)
     record(results, commit_all(results.parent))
-    family = read(results)
-    archived = verdicts.reader(results)
-    found = registered.outcomes(family, archived, registered.checker(family, results.parent))
+    both = replication(results)
+    found = both.outcomes
     raw = [it.difference.p for it in found if it.difference]
     smaller, larger = sorted(raw)
     expected = {smaller: min(1, 2 * smaller), larger: max(2 * smaller, larger)}
     assert [it.p_adjusted for it in found] == pytest.approx([expected[p] for p in raw])
-    one, other = registered.over_all([[found[0]], [found[1]]])
-    assert [one[0].p_over_all, other[0].p_over_all] == pytest.approx([expected[p] for p in raw])
+    papers = registered.over_all([replace(both, outcomes=(it,)) for it in found])
+    assert [it.p_over_all for paper in papers for it in paper.outcomes] == pytest.approx(
+        [expected[p] for p in raw]
+    )
 
 
 def test_a_run_is_proven_by_its_record_and_its_commit(results: Path) -> None:
@@ -204,9 +209,9 @@ def test_a_run_is_proven_by_its_record_and_its_commit(results: Path) -> None:
     record(results, later)
     assert outcome(results).verdict == "smaller"
     record(results, later, "another")
-    assert "did not record the registration" in outcome(results).complaints[0]
+    assert "did not record the registration" in replication(results).complaints[0]
     record(results, f"{later}+")
-    assert "made with uncommitted changes" in outcome(results).complaints[0]
+    assert "made with uncommitted changes" in replication(results).complaints[0]
     git(repository, "checkout", "-q", "--orphan", "elsewhere")
     elsewhere = commit_all(repository)
     record(results, elsewhere)
@@ -214,7 +219,7 @@ def test_a_run_is_proven_by_its_record_and_its_commit(results: Path) -> None:
     shutil.rmtree(results / TABLE)
     git(repository, "checkout", "-q", elsewhere, "--", f"results/{TABLE}")
     record(results, elsewhere, name)
-    (text, *_) = outcome(results).complaints
+    (text, *_) = replication(results).complaints
     assert text.endswith(
         f"its commit {elsewhere[:12]} does not follow {registering[:12]}, which registers it"
     )
@@ -224,7 +229,7 @@ def test_a_run_is_proven_by_its_record_and_its_commit(results: Path) -> None:
 def test_what_was_not_committed_is_not_registered(results: Path) -> None:
     write(results, small(rung=1))
     record(results, git(results.parent, "rev-parse", "HEAD"))
-    assert "registers" in outcome(results).complaints[0]
+    assert "registers" in replication(results).complaints[0]
     assert outcome(results).verdict == "not run"
 
 
@@ -236,15 +241,21 @@ def test_the_command_verifies_and_prints(results: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     name = read(results).hash
     assert out.startswith(f"huang2015: {name}\n")
-    assert re.search(r"cost +\d+\.\d core-hours by archived runs\n", out)
     assert re.search(rf"smaller +{ID}  rung 0, 3 seeds, the paper \+4\.28, ours \+1\.\d\d", out)
-    assert f"model=lstm_huang2015 seed=101,102,103 sweep.registration={name}\n" in out
+    assert out.endswith("6 of 6 runs are made\n")
     assert cli([*command, "--json"]) == 0
     (paper,) = json.loads(capsys.readouterr().out)["papers"]
     assert (paper["hash"], paper["tests"][0]["verdict"], paper["tests"][0]["rung"]) == (name, "smaller", 0)
     record(results, "0" * 40)
     assert cli([*command, "--verify"]) == 1
     assert "does not follow" in capsys.readouterr().out
+    assert cli(command) == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        r"0 of 6 runs are made\n  Not run: 6 runs, which take some \d+\.\d core-hours, by archived runs\n",
+        out,
+    )
+    assert f"model=lstm_huang2015 seed=101,102,103 sweep.registration={name}\n" in out
 
 
 def test_without_a_registration_there_is_nothing_to_verify(
@@ -276,7 +287,7 @@ def test_the_number_of_seeds_is_the_smallest_with_enough_power(
         ({"margin": 0.3}, "margin must be half of the paper's difference, 2.140, got 0.3"),
         ({"rung": 4}, "rung must be a whole number from 0 to 3, got 4"),
         ({"a": {TABLE: "random, LSTM"}}, f"a: {TABLE} has no row 'random, LSTM' of ours"),
-        ({"a": {"no_table": "x"}}, "there is no table 'no_table'"),
+        ({"a": {"no_table": "x"}}, "there is no source 'no_table'"),
         ({"looks": [3]}, "there is no 'looks'"),
     ],
 )

@@ -1,0 +1,121 @@
+"""Registered verdicts on made-up runs against an oracle that shares no code; pages with zero, some and all runs."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import made_up_replication
+import pytest
+import registered_oracle
+from places import RESULTS, ROOT
+
+from ner_experiments.main import cli
+from ner_experiments.tables import claims, claims_page, registered
+from ner_experiments.tables.registered import Replication
+
+LEDGER = claims.read(RESULTS / claims.FILE)
+readme_verdicts = runpy.run_path(str(ROOT / "docs/readme_claims.py"))["verdicts"]
+
+
+@pytest.fixture(scope="module", params=["zero", "some", "all"])
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param) / "results"
+    made_up_replication.write(folder, request.param)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def replications(results: Path) -> list[Replication]:
+    return registered.replications(results)
+
+
+def made(results: Path) -> str:
+    return results.parent.name.rstrip("0123456789")
+
+
+def test_verdicts_are_those_of_the_oracle(results: Path, replications: list[Replication]) -> None:
+    found = {
+        it.family.paper: {each.test.claim.id: each.verdict for each in it.outcomes} for it in replications
+    }
+    assert found == registered_oracle.verdicts(results)
+    said = {verdict for paper in found.values() for verdict in paper.values()}
+    if made(results) == "all":
+        assert said == {*claims_page.VERDICTS, *claims_page.WITHOUT_VERDICT}
+    elif made(results) == "zero":
+        assert said == {*claims_page.WITHOUT_VERDICT}
+
+
+def test_what_is_registered_is_counted(results: Path, replications: list[Replication]) -> None:
+    """Runs of rows that two tables have are planned once: 16 units are size 64."""
+    text = claims_page.headline(replications, LEDGER)
+    number = {"zero": 0, "some": 15, "all": 76}[made(results)]
+    assert text.startswith(f"14 of 93 claims are registered; {number} of 90 registered runs are made. ")
+    assert ("Evidence from substitutes (rungs 2 and 3): 1 *replicates*." in text) == (made(results) == "all")
+    assert "Open for want of a GPU: 1. Not testable with 12 seeds per row: 1. All other claims" in text
+
+
+def test_a_page_has_verdicts_then_other_test_sets_then_what_is_not_run(
+    results: Path, replications: list[Replication]
+) -> None:
+    page = claims_page.markdown([], replications, results)
+    assert [*re.findall(r"(?m)^## (.*)$", page)][-1] == "Exploratory tests"
+    assert page.count("| claim | the paper | ours (95 %) | verdict | registered | rung |") == 4
+    gpu = "<summary>Not run: 10 runs, which take 12 hours of a GPU for all runs of the paper</summary>"
+    assert gpu in page
+    assert "seed=101,102,103,104,105 sweep.registration=" in page
+    zukov, *_ = replications
+    other = claims_page.test_sets(zukov)
+    if made(results) == "zero":
+        assert other == ""
+        assert "further test sets" not in page
+        return
+    assert "| 16 units | 88.00 ± 0.08 (5) | 88.41 ± 0.08 (5) | 79.00 ± 0.08 (5) |" in other
+    assert "| 16 parallel units are better than 1 | +0.95 (0.84 to 1.06) | +0.95 (0.84" in page
+    replicated = "| +0.95 (0.84 to 1.06) | replicates, on these test sentences only | 5 seeds | 1 | < 0.001 |"
+    assert replicated in page
+
+
+def test_readme_has_registered_verdicts_alone(results: Path, replications: list[Replication]) -> None:
+    text = readme_verdicts(replications, LEDGER)
+    rows = re.findall(
+        r"(?m)^\| \[(.*?)\]\(results/(\w+)\.md\): .* \| ([\w ]+\w)[^|]*\| \d+ seeds \| \d \|$", text
+    )
+    assert [(paper, verdict) for _, paper, verdict in rows] == {
+        "zero": [],
+        "some": [("zukov2018", "replicates")],
+        "all": [
+            ("zukov2018", "replicates"),
+            ("zukov2018", "opposite"),
+            ("zukov2018", "undecided"),
+            ("li2020", "replicates"),
+        ],
+    }[made(results)]
+
+
+def test_without_a_registration_nothing_is_claimed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made_up_replication.write(tmp_path, "zero")
+    (tmp_path / "registration.yaml").unlink()
+    assert registered.replications(tmp_path) == []
+    said = "Nothing is registered yet, so there is no verdict on any of the 93 claims."
+    assert readme_verdicts([], LEDGER).replace("\n", " ").startswith(said)
+    assert cli(["claims", "--results", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith(said)
+
+
+def test_a_difference_that_a_missing_test_may_still_decide_is_no_such_difference_only_when_all_are_made(
+    results: Path, replications: list[Replication]
+) -> None:
+    """By hand: within the margin of 0.4, and p 0.03 before correction."""
+    test = next(it for it in replications[0].family.tests if it.claim.id == "zukov-16-units-over-32")
+    ours = registered.Difference(0.1, low=0.01, high=0.19, p=0.03)
+    assert registered.verdict_of(test, ours, 0.2, unsettled=True) == "undecided"
+    assert registered.verdict_of(test, ours, 0.2) == "no such difference"
+
+
+def test_json_has_every_test(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["register", "--json", "--results", str(results)]) == 0
+    papers = json.loads(capsys.readouterr().out)["papers"]
+    assert [len(it["tests"]) for it in papers] == [8, 3, 2, 1]
