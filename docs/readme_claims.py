@@ -8,7 +8,14 @@ from pathlib import Path
 from textwrap import fill
 
 from ner_experiments.tables import claims, registered
-from ner_experiments.tables.claims_page import PAPERS, REGISTERED, headline, registered_grid
+from ner_experiments.tables.claims_page import (
+    PAPERS,
+    README_PLOT,
+    REGISTERED,
+    TITLE,
+    headline,
+    registered_grid,
+)
 from ner_experiments.tables.registered import Replication
 from ner_experiments.tables.render import Grid, as_markdown
 
@@ -40,4 +47,7 @@ def verdicts(replications: Sequence[Replication], ledger: Sequence[claims.Claim]
         lines += [[f"{paper}: {claim}", *cells] for claim, *cells in registered_grid(chosen).lines]
     if not lines:
         return text
-    return f"{text}\n\n{as_markdown(Grid(REGISTERED[WITHOUT_P], [line[WITHOUT_P] for line in lines]))}"
+    plot = f"![{TITLE}](results/plots/{README_PLOT}.svg)"
+    return (
+        f"{text}\n\n{plot}\n\n{as_markdown(Grid(REGISTERED[WITHOUT_P], [line[WITHOUT_P] for line in lines]))}"
+    )

@@ -23,8 +23,11 @@ from ner_experiments.tables.registration import MOST_SEEDS
 from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.verdicts import TEST, ClaimTests, Decided, by_claim, decide
+from ner_experiments.view import charts
+from ner_experiments.view.charts import ForestRow
 
-PAGE = "CLAIMS.md"
+PAGE, PLOTS, README_PLOT = "CLAIMS.md", "plots", "registered"
+TITLE = "Difference of the paper, and ours with its 95 % interval"
 PAPERS = {
     "huang2015": "Huang, Xu & Yu (2015)",
     "zukov2018": "Zukov-Gregoric, Bachrach & Coope (2018)",
@@ -70,21 +73,23 @@ READING = "The verdicts are computed and exploratory ([all claims](CLAIMS.md)). 
 
 
 def write(results: Path, read: Read = results_folder.read) -> list[Path]:
-    """Write CLAIMS.md, and a page for each paper whose registered runs were scored on further test sets; return them.
+    """Write CLAIMS.md, its plots, and a page for each paper with runs on further test sets; return the pages.
 
     Nothing without a ledger.
     """
     path = results / claims.FILE
     if not path.is_file():
         return []
-    replications = registered.replications(results, read)
-    pages = {results / PAGE: markdown(decide(claims.read(path), results, read), replications, results)}
-    for it in replications:
-        if text := test_sets(it):
-            pages[results / test_sets_page(it)] = text
-    for page, text in pages.items():
-        page.write_text(text, encoding="utf-8")
-    return [*pages]
+    decided, replications = decide(claims.read(path), results, read), registered.replications(results, read)
+    pages = {PAGE: markdown(decided, replications, results)}
+    pages |= {test_sets_page(it): text for it in replications if (text := test_sets(it))}
+    for name, text in pages.items():
+        (results / name).write_text(text, encoding="utf-8")
+    (results / PLOTS).mkdir(exist_ok=True)
+    for name, rows in forests(replications, by_claim(decided)).items():
+        chart = charts.forest(rows, TITLE, "points")
+        (results / PLOTS / f"{name}.svg").write_text(chart.svg(), encoding="utf-8")
+    return [results / name for name in pages]
 
 
 def markdown(decided: Sequence[Decided], replications: Sequence[Replication], results: Path) -> str:
@@ -99,9 +104,10 @@ def markdown(decided: Sequence[Decided], replications: Sequence[Replication], re
         paper = it.family.paper
         parts += [f"## {PAPERS.get(paper, paper)}", registered_section(it, results)]
     parts += ["## Exploratory tests", summary(all_claims)]
+    drawn = forests([], all_claims)
     for paper in dict.fromkeys(it.claim.paper for it in decided):
         members = [it for it in decided if it.claim.paper == paper]
-        lists = []
+        lists = [picture(f"{paper}-exploratory")] if f"{paper}-exploratory" in drawn else []
         for source, of_source in groupby(members, key=lambda it: it.claim.source):
             lists += [about(source), exploratory_table([*of_source], all_claims)]
         parts.append(folded(f"{PAPERS.get(paper, paper)}: {counted(by_claim(members))}", *lists))
@@ -117,6 +123,40 @@ def joined_words(parts: Sequence[str]) -> str:
     """`a, b and c`."""
     *most, last = parts
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def picture(name: str) -> str:
+    return f"![{TITLE}]({PLOTS}/{name}.svg)"
+
+
+def forests(
+    replications: Iterable[Replication], all_claims: Iterable[ClaimTests]
+) -> dict[str, list[ForestRow]]:
+    """The rows of forest plots by name: of each paper registered and exploratory, of README registered."""
+    found: dict[str, list[ForestRow]] = {}
+
+    def add(name: str, claim: Claim, difference: Difference | None, verdict: str, note: str) -> None:
+        if difference and claim.published is not None and claim.bound is None:
+            row = ForestRow(
+                group=PAPERS.get(claim.paper, claim.paper),
+                claim=claim.claim,
+                published=claim.published,
+                mean=difference.mean,
+                low=difference.low,
+                high=difference.high,
+                verdict=verdict,
+                note=f"{note}, rung {claim.rung}",
+            )
+            found.setdefault(name, []).append(row)
+
+    for outcome in (each for it in replications for each in it.outcomes):
+        claim = outcome.test.claim
+        for name in [f"{claim.paper}-registered", *[README_PLOT] * claim.readme]:
+            add(name, claim, outcome.difference, outcome.verdict, "registered")
+    for it in all_claims:
+        claim = it.shown.claim
+        add(f"{claim.paper}-exploratory", claim, it.shown.over_seeds, it.verdict, "exploratory")
+    return found
 
 
 # Registered tests
@@ -156,6 +196,8 @@ def registered_section(it: Replication, results: Path) -> str:
     """The table of a paper's primary tests, those on further test sets, and what is not run, with commands and cost."""
     parts = [f"Registration `{it.family.hash}`: {it.made:,} of {it.runs:,} runs are made."]
     parts.append(as_markdown(registered_grid(it.outcomes)))
+    if f"{it.family.paper}-registered" in forests([it], []):
+        parts.append(picture(f"{it.family.paper}-registered"))
     if (secondary := secondary_grid(it)).lines:
         note = f"The same differences on [further test sets]({test_sets_page(it)}), which decide nothing:"
         parts += [note, as_markdown(secondary)]

@@ -25,6 +25,7 @@ from ner_experiments.analysis import statistics
 from ner_experiments.analysis.archive import run_errors
 from ner_experiments.data.tags import spans
 from ner_experiments.tables import claims_page, dominant_sentence, results_folder, spec, svg
+from ner_experiments.tables.claims_page import PLOTS
 from ner_experiments.tables.plots import BARS, score_grid, score_plots
 from ner_experiments.tables.render import (
     Grid,
@@ -41,7 +42,7 @@ from ner_experiments.tables.significance import over_sentences
 from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import did_you_mean, read_json_object, truncated_repr
 
-TEMPLATES, SUFFIX, PLOTS = "templates", ".md.j2", "plots"
+TEMPLATES, SUFFIX = "templates", ".md.j2"
 
 
 def write_all(results: Path, read: Read = results_folder.read) -> list[Path]:

@@ -23,7 +23,7 @@ LEGEND = (
     "In percent: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds. Change: other gold "
     "minus own gold for the same runs, in points."
 )
-CLAIM_HEADINGS = ("claim", "own gold", "other gold", "verdict", "verdict, other gold")
+CLAIM_HEADINGS = ("claim", "own gold", "other gold", "exploratory verdict", "exploratory verdict, other gold")
 
 
 def markdown(
@@ -31,7 +31,7 @@ def markdown(
 ) -> str:
     """The rows under both golds, their ranks, the claims about them, what could not be compared, and the command."""
     page, ranked = rescored.page, rankings(rescored)
-    parts = [f"# {page.table.title}, against {gold.path.name}", f"{page.table.source}."]
+    parts = [f"# {page.table.title}, against {gold.path.name}", f"{page.table.source}. {origin(rescored)}"]
     if page.deviations:
         parts.append(f"**{page.deviations_heading}:** `{' '.join(page.deviations)}`")
     parts += [as_markdown(grid(rescored, ranked)), LEGEND, *filter(None, map(correlation, ranked))]
@@ -42,6 +42,14 @@ def markdown(
     if lines := not_rescored(rescored, unchecked):
         parts.append("\n".join(["Not rescored:", "", *(f"- {line}" for line in lines)]))
     return "\n\n".join(parts) + "\n"
+
+
+def origin(rescored: Rescored) -> str:
+    """A sentence on the runs: exploratory, unless they recorded a registration, which further gold does not decide."""
+    number = sum(bool(run.metrics.get("registration")) for run in rescored.other.runs)
+    if not number:
+        return "All runs and verdicts on this page are *exploratory*."
+    return f"{number} of {len(rescored.other.runs)} runs are registered; other gold is secondary, and decides nothing."
 
 
 def as_json(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecked: Sequence[Claim]) -> str:

@@ -19,7 +19,12 @@ from ner_experiments.view.vega import (
     series_color,
 )
 
-VERDICTS = {"holds": SERIES[0], "opposite": SERIES[1], "equal": SERIES[3], "open": MUTED}
+VERDICTS = {
+    **dict.fromkeys(("holds", "replicates", "smaller", "larger"), SERIES[0]),
+    "opposite": SERIES[1],
+    **dict.fromkeys(("equal", "no such difference"), SERIES[3]),
+    **dict.fromkeys(("open", "undecided"), MUTED),
+}
 """Color of each verdict; a verdict of other words is as gray as an open one."""
 
 
