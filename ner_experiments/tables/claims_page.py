@@ -5,7 +5,6 @@ Registered tests come first; all others are exploratory, and folded.
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
@@ -17,7 +16,7 @@ from ner_experiments.analysis import statistics
 from ner_experiments.analysis.statistics import Difference
 from ner_experiments.tables import claims, registered, results_folder, spec
 from ner_experiments.tables.claims import RUNGS, Claim, ClaimSource
-from ner_experiments.tables.experiments import joined
+from ner_experiments.tables.experiments import row_settings, run_command
 from ner_experiments.tables.registered import Outcome, Replication
 from ner_experiments.tables.registration import MOST_SEEDS
 from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability
@@ -66,8 +65,8 @@ LEGEND = (
     "[exploratory](../docs/statistics.md#exploratory-verdicts) tests."
 )
 ORIGIN = (
-    "All figures and verdicts are computed from the archived runs. [How this was done](replication.md); "
-    "[claims.yaml](claims.yaml) says what is compared, and [statistics](../docs/statistics.md#verdicts-on-claims) how."
+    "All figures and verdicts are computed from the archived runs. [How this was done](replication.md). "
+    "[claims.yaml](claims.yaml) says what is compared, [statistics](../docs/statistics.md#the-ledger-of-claims) how."
 )
 READING = "The verdicts are computed and exploratory ([all claims](CLAIMS.md)). What follows is the author's reading."
 
@@ -145,17 +144,17 @@ def forests(
                 low=difference.low,
                 high=difference.high,
                 verdict=verdict,
-                note=f"{note}, rung {claim.rung}",
+                note=f"{note}rung {claim.rung}",
             )
             found.setdefault(name, []).append(row)
 
-    for outcome in (each for it in replications for each in it.outcomes):
+    for outcome in (each for it in replications for each in it.outcomes if not each.reason):
         claim = outcome.test.claim
         for name in [f"{claim.paper}-registered", *[README_PLOT] * claim.readme]:
-            add(name, claim, outcome.difference, outcome.verdict, "registered")
+            add(name, claim, outcome.difference, outcome.verdict, "")
     for it in all_claims:
         claim = it.shown.claim
-        add(f"{claim.paper}-exploratory", claim, it.shown.over_seeds, it.verdict, "exploratory")
+        add(f"{claim.paper}-exploratory", claim, it.shown.over_seeds, it.verdict, "exploratory, ")
     return found
 
 
@@ -400,43 +399,30 @@ def details(claim: ClaimTests) -> str:
     return "\n\n".join(tests)
 
 
+DETAILS = (
+    *("repeats", "place", "a", "b", "direction", "corpus", "table", "overrides", "deviates", "level"),
+    *("verdict_before_added_looks", "hash", "runs_made_for_it"),
+)
+"""What is shown of a test's record beside its cells."""
+
+
 def details_of_test(it: Decided, of_claim: ClaimTests) -> str:
-    claim, source = it.claim, it.claim.source
-    _, paper, measured, p, number, verdict, *_ = line(it, of_claim)
-    level = f", at a level of {it.look.test.alpha:.4f}" if it.look and len(source.looks) > 1 else ""
-    lines = {
-        "repeats": claim.repeats,
-        "claim": f"{claim.claim} ({PAPERS.get(claim.paper, claim.paper)}, {claim.place})",
-        "verdict": f"{verdict} (exploratory)",
-        "the paper": paper,
-        "ours": f"{measured}{f', p {p} (Holm){level}' if p else ''}",
-        "a": " - ".join(each.label for each in claim.a),
-        "b": " - ".join(each.label for each in claim.b),
-        "direction": claim.direction,
-        "corpus": claim.corpus,
-        "seeds": f"{number or 'none'} of {len(source.seeds)}, looks at {', '.join(map(str, source.looks))}",
-        "hours": f"{source.hours:g} planned for all rows of {source.table}",
-        "deviates": source.deviates,
-        "rung": f"{claim.rung}: {RUNGS[claim.rung]}",
-        "registered": it.registered,
-        "hash": f"{claim.hash}, recorded by {it.runs_made_for_it} runs",
-    }
-    text = [claim.id, *(f"  {name:<10}  {value}" for name, value in lines.items() if value)]
-    return "\n".join([*text, *(f"  run         {command}" for command in commands(it))])
-
-
-def commands(it: Decided) -> list[str]:
-    """The commands that run the rows of a claim and record its hash, without duplicates."""
-    found = []
-    for reference in it.claim.references:
-        for name, label in reference.trained:
-            table = spec.load(name)
-            (row,) = (row for row in table.rows if row.label == label)
-            settings = joined(table.base, row.run or (), reference.source.overrides)
-            seeds = ",".join(map(str, reference.source.seeds))
-            of_claim = (f"seed={seeds}", f"sweep.claims=[{it.claim.hash}]")
-            found += [table.command or shlex.join(["python", "run.py", "-m", *settings, *of_claim])]
-    return [*dict.fromkeys(found)]
+    values: dict[str, Any] = dict(zip(EXPLORATORY, line(it, of_claim), strict=True))
+    values |= {name.replace("_", " "): it.record()[name] for name in DETAILS}
+    lines = [
+        f"  {name:<26}  {', '.join(value) if isinstance(value, list) else value}"
+        for name, value in values.items()
+        if value not in (None, "", [])
+    ]
+    seeds = ",".join(map(str, it.claim.source.seeds))
+    recorded = (f"seed={seeds}", f"sweep.claims=[{it.claim.hash}]")
+    runs = dict.fromkeys(
+        spec.load(name).command
+        or run_command(*row_settings(name, label, reference.source.overrides), *recorded)
+        for reference in it.claim.references
+        for name, label in reference.trained
+    )
+    return "\n".join([it.claim.id, *lines, *(f"  {'run':<26}  {command}" for command in runs)])
 
 
 # In templates of papers' pages

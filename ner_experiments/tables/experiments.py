@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -127,6 +128,18 @@ def deviations(table: Table, extra_overrides: Sequence[str]) -> list[str]:
 def identity_of(overrides: tuple[str, ...]) -> str:
     """The identity of an experiment without its data."""
     return identity(compose(overrides), "")
+
+
+def row_settings(name: str, label: str, overrides: Sequence[str]) -> tuple[str, ...]:
+    """The overrides that make the runs of a table's row, with further ones."""
+    table = spec.load(name)
+    (run,) = (row.run for row in table.rows if row.label == label)
+    return joined(table.base, run or (), overrides)
+
+
+def run_command(*settings: str) -> str:
+    """The command that makes runs with these settings, for a shell."""
+    return shlex.join(["python", "run.py", "-m", *settings])
 
 
 def joined(*parts: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ started, and were made by a commit that follows the one which registers. Without
 from __future__ import annotations
 
 import io
-import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,9 +20,9 @@ from ner_experiments.analysis.statistics import Difference
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.runs.archived_run import archived_runs
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import claims, registration, results_folder, spec, verdicts
+from ner_experiments.tables import claims, registration, results_folder, verdicts
 from ner_experiments.tables.claims import Reference
-from ner_experiments.tables.experiments import identity_of, joined
+from ner_experiments.tables.experiments import identity_of, row_settings, run_command
 from ner_experiments.tables.registration import FILE, FIRST_SEED, MOST_SEEDS, Family, RegisteredTest
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Result
@@ -116,7 +115,7 @@ class PlannedRow:
         seeds = ",".join(map(str, self.seeds))
         extra = [f"audit.extra_tests={flow(family.secondary)}"] if family.secondary else []
         record = f"sweep.registration={family.hash}"
-        return shlex.join(["python", "run.py", "-m", *self.settings, f"seed={seeds}", *extra, record])
+        return run_command(*self.settings, f"seed={seeds}", *extra, record)
 
 
 def flow(content: Any) -> str:
@@ -313,9 +312,7 @@ def planned(family: Family, archived: Reader, complaint: Callable[[Run], str]) -
     for test in family.testable:
         for reference in test.claim.references:
             for name, label in reference.trained:
-                table = spec.load(name)
-                (run,) = (row.run for row in table.rows if row.label == label)
-                settings = joined(table.base, run or (), family.overrides)
+                settings = row_settings(name, label, family.overrides)
                 key = identity_of(settings)
                 row = found.get(key) or PlannedRow(settings=settings, rows={}, number=0)
                 page = archived(reference.source)

@@ -99,6 +99,7 @@ class Decided:
         """Its values by name, as in `ner-experiments claims --json`. Differences are in points."""
         claim = self.claim
         return contrast_record(claim, self.over_seeds) | {
+            "repeats": claim.repeats,
             "hash": claim.hash,
             "overrides": [*claim.source.overrides],
             "deviates": claim.source.deviates,
