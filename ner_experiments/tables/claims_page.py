@@ -19,7 +19,7 @@ from ner_experiments.tables.claims import RUNGS, Claim, ClaimSource
 from ner_experiments.tables.experiments import row_settings, run_command
 from ner_experiments.tables.registered import Outcome, Replication
 from ner_experiments.tables.registration import MOST_SEEDS
-from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability
+from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability, without_empty
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.verdicts import TEST, ClaimTests, Decided, by_claim, decide
 from ner_experiments.view import charts
@@ -213,13 +213,19 @@ def registered_grid(outcomes: Iterable[Outcome]) -> Grid:
         said = (registered_verdict(it), number, str(claim.rung))
         p = (probability(it.p_adjusted), probability(it.p_over_all))
         lines.append([claim.claim, published(claim), ours(it.difference), *said, *p])
-    return Grid(REGISTERED, lines)
+    return without_empty(Grid(REGISTERED, lines), REGISTERED[6:])
 
 
 def registered_verdict(it: Outcome) -> str:
     """The verdict, with what limits it."""
     only = ", on these test sentences only" if it.sentences_only and it.verdict in DIRECTED else ""
-    return f"{it.verdict}{only}{f': {it.reason}' if it.reason else ''}"
+    # what is tested is the paper's difference, also where its claim is that there is none
+    printed = (
+        " (the printed difference, which the claim takes for chance)"
+        if it.test.claim.direction == "equal"
+        else ""
+    )
+    return f"{it.verdict}{printed if it.difference else ''}{only}{f': {it.reason}' if it.reason else ''}"
 
 
 def not_run(it: Replication, results: Path) -> str:
