@@ -9,6 +9,7 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def archive(
 ) -> None:
     """Archive a run with a test F1 in percent, as a copy of a real one; None keeps its score. like: that one's seed."""
     overrides = OVERRIDES[table.partition("_")[0]]
-    source, real = real_run(table, label, overrides, like)
+    source, real = real_run(table, label, tuple(overrides), like)
     metrics = real["metrics"] | {"seed": seed, "registration": recorded, "commit": "0" * 40}
     run = {name: real[name] for name in ("label", "config", "epochs", "test_every_epoch", "counts", "errors")}
     if score is not None:
@@ -169,7 +170,8 @@ def archive(
     (folder / f"made-up-{metrics['identity'][:12]}-seed-{seed}.json").write_text(json.dumps(content))
 
 
-def real_run(table: str, label: str, overrides: Sequence[str], seed: int) -> tuple[Path, dict[str, Any]]:
+@cache
+def real_run(table: str, label: str, overrides: tuple[str, ...], seed: int) -> tuple[Path, dict[str, Any]]:
     """An archived run of a row and its file; with the seed, if that is none of 0."""
     for stored in (RESULTS / table).rglob("table.json"):
         if json.loads(stored.read_text())["overrides"] == [*overrides]:
