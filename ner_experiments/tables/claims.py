@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,11 +61,6 @@ class ClaimSource:
     def added_looks(self) -> tuple[int, ...]:
         """The looks that were added when results were known."""
         return tuple(look for look in self.looks if self.first_looks and look not in self.first_looks)
-
-    @property
-    def as_first_planned(self) -> ClaimSource:
-        """The source without added looks."""
-        return replace(self, looks=self.first_looks) if self.first_looks else self
 
 
 @dataclass(frozen=True)
@@ -133,14 +128,6 @@ class Claim:
     @property
     def references(self) -> Side:
         return (*self.a, *self.b)
-
-    @property
-    def as_first_planned(self) -> Claim:
-        """The claim with the sources as they were before looks were added."""
-        a, b = (
-            tuple(Reference(it.source.as_first_planned, it.label) for it in side) for side in (self.a, self.b)
-        )
-        return replace(self, a=a, b=b)
 
 
 def read(path: Path) -> tuple[Claim, ...]:

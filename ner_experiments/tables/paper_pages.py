@@ -8,7 +8,6 @@ Templates run in Jinja's sandbox.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -57,8 +56,7 @@ def environment_of(results: Path, read: Read) -> Environment:
     environment.globals["table"] = cache(partial(measured, results, read))
     environment.globals |= claims_page.for_templates(results, read)
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
-    environment.globals["run"] = partial(single_run, results)
-    environment.globals["kept"] = cache(partial(kept, results))
+    environment.globals["run"] = environment.globals["kept"] = cache(partial(kept, results))
     return environment
 
 
@@ -84,22 +82,16 @@ def measured(results: Path, read: Read, name: str, *overrides: str) -> Measured:
     return Measured(page, results, place.as_posix())
 
 
-def single_run(results: Path, name: str) -> dict[str, Any]:
-    """The `metrics` and `config` of results/NAME.json. Raises ValueError if there is no such run."""
+def kept(results: Path, name: str) -> dict[str, Any]:
+    """The content of results/NAME.json: a single run's `metrics` and `config`, or the kept output of a command.
+
+    ValueError if there is no such file, and as `read_json_object`.
+    """
     path = results / f"{name}.json"
     if not path.is_file():
-        archived = sorted(path.stem for path in results.glob("*.json"))
-        raise ValueError(f"no run {name} is archived{did_you_mean(name, archived)}")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
-
-
-def kept(results: Path, name: str) -> dict[str, Any]:
-    """The kept output of a command in results/NAME.json, such as that of `data check weibo --json` in corpora/weibo.
-
-    ValueError or OSError if it cannot be read.
-    """
-    return read_json_object(results / f"{name}.json")
+        known = sorted(it.stem for it in path.parent.glob("*.json"))
+        raise ValueError(f"{path}: no such file{did_you_mean(path.stem, known)}")
+    return read_json_object(path)
 
 
 @dataclass(frozen=True, eq=False)

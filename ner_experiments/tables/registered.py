@@ -278,15 +278,15 @@ def sentences_only(tests: Sequence[RegisteredTest], archived: Reader) -> dict[st
 def weakness(test: RegisteredTest, archived: Reader) -> str:
     """Why the scores decide nothing: a row is below half of the paper's, or a run found fewer than `FEWEST_FOUND`."""
     for reference in test.claim.references:
-        page, row = archived(reference.source), reference.row
+        page = archived(reference.source)
         assert page is not None
-        if row.measure is None and isinstance(row.published, int | float):
-            scores = verdicts.only(result_of(page, row.label).scores, test.seeds)
-            if fmean(scores.values()) < row.published / 2:
-                return f"{row.label} is below half of the paper's score"
         for _, label in reference.trained:
-            runs = verdicts.only(result_of(page, label).runs, test.seeds).values()
-            numbers = [found_mentions(run, row.measure) for run in runs]
+            result = result_of(page, label)
+            scores, published = verdicts.only(result.scores, test.seeds), result.row.published
+            if isinstance(published, int | float) and fmean(scores.values()) < published / 2:
+                return f"{label} is below half of the paper's score"
+            runs = verdicts.only(result.runs, test.seeds).values()
+            numbers = [found_mentions(run, reference.row.measure) for run in runs]
             if any(number is not None and number < FEWEST_FOUND for number in numbers):
                 return f"a run of {label} found fewer than {FEWEST_FOUND} of the mentions"
     return ""

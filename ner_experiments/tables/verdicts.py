@@ -216,9 +216,10 @@ def decide_by(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
     by_id: dict[str, Decided] = {}
     for _, group in groupby(sorted(claims, key=family_of), key=family_of):
         family = [*group]
-        found = decide_family(family, archived)
-        if family[0].source.first_looks:
-            first = decide_family([claim.as_first_planned for claim in family], archived)
+        source = family[0].source
+        found = decide_family(family, archived, source.looks)
+        if source.first_looks:
+            first = decide_family(family, archived, source.first_looks)
             found = [replace(it, first_verdict=old.verdict) for it, old in zip(found, first, strict=True)]
         by_id |= {it.claim.id: it for it in found}
     return [by_id[claim.id] for claim in claims]
@@ -229,12 +230,12 @@ def family_of(claim: Claim) -> str:
     return claim.source.name
 
 
-def decide_family(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
-    """Replay the looks of the family's source. A claim that a look decides is not tested again at a later one."""
+def decide_family(claims: Sequence[Claim], archived: Reader, planned: Sequence[int]) -> list[Decided]:
+    """Replay the planned looks of a family. A claim that a look decides is not tested again at a later one."""
     source = claims[0].source
     measured = [sides(claim, archived) for claim in claims]
     looks: dict[int, Look] = {}
-    for count, level in zip(source.looks, levels(source.looks, ALPHA), strict=True):
+    for count, level in zip(planned, levels(planned, ALPHA), strict=True):
         seeds = source.seeds[:count]
         undecided = {
             number: pair

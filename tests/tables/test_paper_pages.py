@@ -44,7 +44,7 @@ def scores(label: str) -> list[float]:
 def test_kept_output_is_read(tmp_path: Path) -> None:
     (tmp_path / "corpora").symlink_to(RESULTS / "corpora")
     assert rendered('{{ kept("corpora/conll2003").splits.train.sentences }}', tmp_path) == "14041"
-    with pytest.raises(OSError, match=r"corpora/none\.json"):
+    with pytest.raises(ValueError, match=r"corpora/none\.json: no such file"):
         paper_pages.kept(tmp_path, "corpora/none")
 
 
@@ -123,7 +123,7 @@ def test_an_analysis_is_made_of_the_archived_runs_of_its_table() -> None:
     ("template", "message"),
     [
         ('{{ table("yang2020_table12") }}', "no runs of yang2020_table12 are archived"),
-        ('{{ run("a_rum") }}', "no run a_rum is archived; did you mean 'a_run'?"),
+        ('{{ run("a_rum") }}', "a_rum.json: no such file; did you mean 'a_run'?"),
         (f'{{{{ {CALL}.ours("residual, 9 layers") }}}}', "has no row 'residual, 9 layers'; did you mean"),
         ("{{ tabel }}", "'tabel' is undefined"),
         (f"{{{{ {CALL}.ours() }}}}", "missing 1 required positional argument"),
