@@ -273,7 +273,6 @@ VERDICTS = {
     "equal": "they differ by less than {2:g} points",
     "open": "the order is open",
 }
-NOTHING = "nothing was registered before its first run"
 
 
 def of_page(page: Page) -> Registration | None:
@@ -355,10 +354,18 @@ def statement(page: Page) -> str:
     """Whether a page is registered or exploratory, and why; "" for a published table without a registration."""
     if (found := standing(page)) is not None:
         return str(found)
-    return f"Exploratory: {NOTHING}." if page.table.is_sweep and page.runs else ""
+    return f"Exploratory: {nothing(page)}." if page.table.is_sweep and page.runs else ""
 
 
 def record(page: Page) -> dict[str, Any]:
     """`statement` by name, as in `ner-experiments table --json`."""
     found = standing(page)
-    return {"status": "exploratory", "reasons": [NOTHING]} if found is None else found.record()
+    return {"status": "exploratory", "reasons": [nothing(page)]} if found is None else found.record()
+
+
+def nothing(page: Page) -> str:
+    """Why a page without a registration is exploratory; names those that its runs have recorded."""
+    if names := sorted({name for run in page.runs if (name := run.metrics.get("registration"))}):
+        where = "the file is gone, or it is that of a paper, which `ner-experiments register` prints"
+        return f"runs recorded {listed(names)}, which is no registration of it here ({where})"
+    return "nothing was registered before its first run"

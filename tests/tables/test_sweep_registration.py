@@ -84,6 +84,14 @@ def test_a_sweep_without_a_registration_is_exploratory(capsys: pytest.CaptureFix
     assert f"Exploratory: {reason}." in capsys.readouterr().out
 
 
+def test_a_registration_that_is_gone_is_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    name = register().hash
+    finish_row(2, name)
+    FILE.unlink()
+    (reason,) = table(capsys)["registration"]["reasons"]
+    assert reason.startswith(f"runs recorded {name}, which is no registration of it here (the file is gone")
+
+
 def change(path: Path, key: str, value: Any) -> None:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     path.write_text(yaml.safe_dump(content | {key: value}), encoding="utf-8")
