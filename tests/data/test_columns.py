@@ -2,12 +2,17 @@
 
 from collections import Counter
 from functools import partial
+from pathlib import Path
 
 import pytest
+from fuzz.oracle import mentions
+from hostile_corpora import columns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from read_files import WORD_TAG, message_of, pairs, read_columns, read_untagged, written
 
+from ner_experiments.data.corpus import load
+from ner_experiments.data.files import Files
 from ner_experiments.data.sentence import Sentence
 
 
@@ -36,9 +41,6 @@ def test_columns_of_conll2003(file):
         "a O\nb B-X\n\nc O",  # no final line end
         "a O\nb B-X\n\nc O\n\n\n\n",
         "\n\na O\nb B-X\n\n\n\nc O\n",
-        "a O\r\nb B-X\r\n\r\nc O\r\n",
-        "a O\r\nb B-X\r\n\r\nc O\r",
-        "\ufeffa O\nb B-X\n\nc O\n",
         "a\tO\nb\tB-X\n\t\nc\tO\n",  # WNUT's sentence end: a single tab
         "a O\nb B-X\n \t \nc O\n",
         "a   O\n b  B-X \n\nc O\n",
@@ -112,11 +114,6 @@ def test_columns_in_any_order_and_empty_fields_between_tabs(file):
     ]
 
 
-def test_an_empty_file_has_no_sentences(file):
-    for text in ("", "\n", "\ufeff", "-DOCSTART- O\n\n"):
-        assert list(read_columns(file(text), columns=WORD_TAG)) == []
-
-
 def test_read_columns_reads_no_further_than_asked(file):
     sentences = read_columns(file("a O\n\nb O\n\nbroken\n"), columns=WORD_TAG)
     assert [next(sentences).words, next(sentences).words] == [("a",), ("b",)]
@@ -143,50 +140,46 @@ def test_tokens_and_tags_that_recur_are_one_object(file):
     assert first.tags[0] is second.tags[0]
 
 
+def read(source: Files, split: str = "train") -> list[tuple[list[str], list[tuple[int, int, str]]]]:
+    """Words and mentions of each sentence as the models get them, read by the fuzzer's own oracle."""
+    return [(list(it.words), mentions(list(it.tags))) for it in load(source).splits[split]]
+
+
+def test_a_sentence_of_a_hundred_thousand_tokens_keeps_its_mentions(tmp_path: Path) -> None:
+    ((words, found),) = read(columns(tmp_path, {"train": "a B-PER\nb I-PER\nc O\nd B-PER\n" * 25_000}))
+    assert len(words) == 100_000
+    assert found == [
+        span
+        for start in range(0, 100_000, 4)
+        for span in ((start, start + 2, "PER"), (start + 3, start + 4, "PER"))
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["auto", "iob1", "iob2", "bioes", "bmes"])
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a b c O\n\na b O\n", "corpus.txt:3: expected 4 columns, got 3: 'a b O'"),
-        ("a\tb\tO\na\tO\n", "corpus.txt:2: expected 3 columns, got 2: 'a\\tO'"),
-        ("a\tO\na\t\tO\n", "corpus.txt:2: expected 2 columns, got 3: 'a\\t\\tO'"),
-        ("a O\n" + "b " * 60 + "\n", f"corpus.txt:2: expected 2 columns, got 60: '{('b ' * 39)[:77]}...'"),
-        (
-            "a,O\n",
-            "corpus.txt:1: word and tag are both column 0 of 1 (columns are split at tabs and spaces): 'a,O'",
-        ),
-        ("a O\n\u3000\nb O\n", "corpus.txt:2: expected 2 columns, got 1: '\\u3000'"),
-        ("a\tO\n\tO\n", "corpus.txt:2: empty word (set empty_word to the word that it stands for): '\\tO'"),
-        ("a\tO\nb\t\n", "corpus.txt:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t'"),
-        ("a O\nb\0 O\n", "corpus.txt:2: NUL byte: 'b\\x00 O'"),
-        (
-            "a O\rb O\n",
-            "corpus.txt:1: carriage return inside a line (lines end in LF or CRLF): 'a O\\rb O'",
-        ),
-        (
-            b"a O\n\xe4\xb8\xad O\ncaf\xe9 O\r\n",
-            "corpus.txt:3: not UTF-8 (invalid continuation byte at byte 4 of the line): 'caf\ufffd O'",
-        ),
-        (
-            "a O\n".encode("utf-16"),
-            "corpus.txt:1: not UTF-8 (invalid start byte at byte 1 of the line), "
-            "but UTF-16 by its byte order mark (encoding utf-16 reads it): "
-            "'\ufffd\ufffda\\x00 \\x00O\\x00'",
-        ),
-    ],
+    ("text", "found"),
+    [("Mia S-PER\n", [(["Mia"], [(0, 1, "PER")])]), ("a O\nb O\n\nc O\n", [(["a", "b"], []), (["c"], [])])],
+    ids=["one sentence", "only O"],
 )
-def test_a_bad_column_file_is_refused_with_its_place(file, content, message):
-    assert message_of(read_columns, file(content), columns=WORD_TAG) == message
+def test_a_corpus_may_be_one_sentence_or_hold_no_mention(
+    text: str, found: object, scheme: str, tmp_path: Path
+) -> None:
+    text = text.replace("S-", "I-" if scheme == "iob1" else "B-" if scheme == "iob2" else "S-")
+    source = columns(tmp_path, dict.fromkeys(("train", "dev", "test"), text), scheme=scheme)
+    assert read(source, "train") == read(source, "dev") == read(source, "test") == found
 
 
-def test_bad_options_for_columns_are_refused(file):
-    path = file("a b O\n")
-    assert message_of(read_columns, path, columns={"word": 0, "tag": 3}) == (
-        "corpus.txt:1: no column 3 for tag among 3 columns: 'a b O'"
-    )
-    assert message_of(read_columns, path, columns={"word": -4, "tag": 2}) == (
-        "corpus.txt:1: no column -4 for word among 3 columns: 'a b O'"
-    )
-    for line in ("a O", "1 O", "ab O"):
-        assert message_of(read_columns, file(line), columns=WORD_TAG, first_character=True) == (
-            f"corpus.txt:1: first_character expects a character and its position, like 中0: '{line}'"
-        )
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_a_type_that_occurs_only_in_dev_or_test_is_not_dropped(split: str, tmp_path: Path) -> None:
+    source = columns(tmp_path, {"train": "Mia B-PER\n", split: "Oslo B-LOC\n"})
+    assert read(source, split) == [(["Oslo"], [(0, 1, "LOC")])]
+
+
+@pytest.mark.parametrize("style", ["B-{}", "B_{}", "{}-B", "{}_B"])
+def test_a_mention_on_a_docstart_line_is_not_dropped(style: str, tmp_path: Path) -> None:
+    text = "Mia -DOCSTART- {}\nx -DOCSTART- O\n-DOCSTART- X {}\n-DOCSTART- X O\ny X {}\n"
+    text = text.format(*map(style.format, ("PER", "ORG", "LOC")))
+    assert read(columns(tmp_path, {"train": text})) == [
+        (["Mia", "x", "-DOCSTART-"], [(0, 1, "PER"), (2, 3, "ORG")]),
+        (["y"], [(0, 1, "LOC")]),
+    ]

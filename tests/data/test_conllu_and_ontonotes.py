@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from read_files import message_of, pairs, read_conllu, read_gold_conll, written
+from read_files import pairs, read_conllu, read_gold_conll, written
 
 from ner_experiments.data.sentence import Sentence
 
@@ -46,35 +46,6 @@ def test_conllu_keeps_spaces_in_forms_and_underscores_in_the_other_tag(file):
     assert sentence == Sentence(("100 000", "_"), ("NUM", "PUNCT"), {"xpos": ("_", "_")}, 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("# c\n1\ta\tb\n", "corpus.txt:2: expected 10 columns, got 3: '1\\ta\\tb'"),
-        ("1 a a X X _ _ _ _ _\n", "corpus.txt:1: expected 10 columns, got 1: '1 a a X X _ _ _ _ _'"),
-        (
-            conllu("1 a X X", "3 b X X"),
-            "corpus.txt:2: expected word 2, got '3': '3\\tb\\tb\\tX\\tX\\t_\\t_\\t_\\t_\\t_'",
-        ),
-        (
-            conllu("1 a X X") + conllu("1 b X X"),
-            "corpus.txt:2: expected word 2, got '1': '1\\tb\\tb\\tX\\tX\\t_\\t_\\t_\\t_\\t_'",
-        ),
-        (
-            conllu("1 a X X", "2 b X _"),
-            "corpus.txt:2: word without xpos (data.tag=upos reads the other column): "
-            "'2\\tb\\tb\\tX\\t_\\t_\\t_\\t_\\t_\\t_'",
-        ),
-        (
-            conllu("1 a X X").replace("\ta\t", "\t\t", 1),
-            "corpus.txt:1: empty word: '1\\t\\ta\\tX\\tX\\t_\\t_\\t_\\t_\\t_'",
-        ),
-        ("1\ta\0\n", "corpus.txt:1: NUL byte: '1\\ta\\x00'"),
-    ],
-)
-def test_bad_conllu_is_refused_with_its_place(file, text, message):
-    assert message_of(read_conllu, file(text)) == message
-
-
 # CoNLL-2012
 
 
@@ -112,32 +83,3 @@ def test_gold_conll(file):
     ]
     assert sentences[1].columns == {"pos": ("-LRB-", "NN", "CD", "#")}
     assert [sentence.line for sentence in sentences] == [2, 9, 15]
-
-
-@pytest.mark.parametrize(
-    ("rows", "place_and_rule"),
-    [
-        (["a X (ORG*", "b X (GPE)", "c X *)"], "2: '(GPE)' opens an entity inside another, 'ORG': "),
-        (["a X (ORG*", "b X (ORG*"], "2: '(ORG*' opens an entity inside another, 'ORG': "),
-        (["a X *", "b X *)"], "2: '*)' closes an entity that was not opened: "),
-        (["a X (GPE)", "b X *)"], "2: '*)' closes an entity that was not opened: "),
-        (["a X *", "b X (ORG*", "c X *"], "2: entity 'ORG' is not closed in its sentence: "),
-        (["a X (ORG(GPE)"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '(ORG(GPE)': "),
-        (["a X *))"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '*))': "),
-        (["a X -"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '-': "),
-        (["a X (ORG"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '(ORG': "),
-    ],
-)
-def test_malformed_entities_are_refused_with_their_place(file, rows, place_and_rule):
-    text = gold_conll(*rows)
-    line = text.splitlines()[int(place_and_rule[0]) - 1]
-    assert message_of(read_gold_conll, file(text)) == f"corpus.txt:{place_and_rule}{line!r}"
-
-
-def test_gold_conll_of_wrong_width_is_refused(file):
-    line = "nw/a/00 0 0 a X (S* - - - Ann *"
-    assert message_of(read_gold_conll, file(line)) == (
-        f"corpus.txt:1: expected at least 12 columns, got 11: {line!r}"
-    )
-    text = gold_conll("a X *") + gold_conll("b X *", arguments="*")
-    assert message_of(read_gold_conll, file(text)).startswith("corpus.txt:2: expected 12 columns, got 13: ")

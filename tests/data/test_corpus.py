@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -96,33 +95,6 @@ def test_illegal_gold_tags_are_mentions_as_for_conlleval(tmp_path: Path) -> None
     assert tags(corpus)["train"] == ["O S-X B-Y E-Y", "S-X"]
 
 
-@pytest.mark.parametrize(
-    ("scheme", "tag", "read_as"),
-    [
-        ("iob1", "S-PER", "iob1"),
-        ("bioes", "M-PER", "bioes"),
-        ("auto", "PER", "iob2"),
-        ("auto", "MISC", "iob2"),
-        ("auto", "B-", "iob2"),
-        ("auto", "B", "iob2"),
-        ("auto", "-PER", "iob2"),
-    ],
-)
-def test_what_is_no_tag_is_named_with_its_line(scheme: str, tag: str, read_as: str, tmp_path: Path) -> None:
-    texts = {"train": "a O\n", "dev": f"a O\n\n\nb B-LOC\nc {tag}\nd {tag}\n"}
-    place = re.escape(str(tmp_path / "dev.txt"))
-    with pytest.raises(
-        ValueError, match=f"^2 faults: {place}:5: not a tag of {read_as}: tag '{tag}' is neither O nor "
-    ):
-        load(columns(tmp_path, texts, scheme=scheme))
-
-
-def test_a_malformed_line_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected 2 columns") as caught:
-        load(columns(tmp_path, {"train": "a O\nb O O\n"}))
-    assert str(caught.value) == f"{tmp_path / 'train.txt'}:2: expected 2 columns, got 3: 'b O O'"
-
-
 def test_a_lost_mention_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = columns(tmp_path, {"train": TRAIN}, held_out=0.5)
 
@@ -207,3 +179,37 @@ def test_what_was_written_is_loaded(
     corpus = load(columns(tmp_path, {"train": "".join(lines), "dev": "a\tO\n"}, scheme=scheme))
     expected = [write(length, found, "bioes") for length, found in sentences]
     assert [list(sentence.tags) for sentence in corpus.splits["train"]] == expected
+
+
+def numbered(count: int) -> str:
+    return "".join(f"word{number} O\n\n" for number in range(count))
+
+
+def test_without_dev_the_end_of_train_is_held_out(tmp_path: Path) -> None:
+    corpus = load(columns(tmp_path, {"train": numbered(1995), "test": TEST}, held_out=0.1))
+    words = {split: [s.words[0] for s in sentences] for split, sentences in corpus.splits.items()}
+    assert list(words) == ["train", "dev", "test"]
+    assert words["train"] == [f"word{number}" for number in range(1795)]
+    assert words["dev"] == [f"word{number}" for number in range(1795, 1995)]  # 199.5, rounded to even
+    assert corpus.notes == (
+        "dev: the last 200 of train's 1,995 sentences, as the corpus has no development set",
+    )
+
+
+def test_dev_is_not_held_out_where_there_is_one(tmp_path: Path) -> None:
+    corpus = load(columns(tmp_path, {"train": numbered(10), "dev": DEV}, held_out=0.5))
+    assert [len(corpus.splits[split]) for split in ("train", "dev")] == [10, 1]
+    assert corpus.notes == ()
+
+
+def test_the_limit_comes_after_holding_out(tmp_path: Path) -> None:
+    source = columns(tmp_path, {"train": numbered(2000), "test": TEST}, held_out=0.5, max_sentences=999)
+    corpus = load(source)
+    assert {split: len(sentences) for split, sentences in corpus.splits.items()} == {
+        "train": 999,
+        "dev": 999,
+        "test": 1,
+    }
+    assert corpus.splits["dev"][0].words == ("word1000",)
+    assert corpus.notes[1] == "limited to the first 999 sentences of each split"
+    assert all(len(source.read()[split]) == count for split, count in (("train", 2000), ("test", 1)))

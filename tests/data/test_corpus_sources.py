@@ -15,7 +15,6 @@ from places import CONF
 from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.corpus import Source, ToyCorpus, load
 from ner_experiments.data.files import ColumnFiles, GoldConllFiles
-from ner_experiments.utils.files import sha256
 
 DATA = os.environ.get("NER_DATA_DIR")
 SOURCES = CONF / "data"
@@ -95,12 +94,6 @@ def test_docstart_lines_are_counted_apart(tmp_path: Path) -> None:
     assert {split: len(sentences) for split, sentences in source.read().items()} == {"train": 3, "dev": 1}
 
 
-def test_sha256_of_a_file(tmp_path: Path) -> None:
-    content = bytes(range(256)) * 5000
-    (tmp_path / "file").write_bytes(content)
-    assert sha256(tmp_path / "file") == hashlib.sha256(content).hexdigest()
-
-
 def test_the_checksum_is_of_split_name_and_content(tmp_path: Path) -> None:
     texts = {"train": TRAIN, "dev": DEV}
     here, there, other = (tmp_path / name for name in ("here", "there", "other"))
@@ -169,30 +162,3 @@ def test_every_yaml_describes_a_source_of_its_name(path: Path) -> None:
     if not isinstance(source, ToyCorpus):
         with pytest.raises(ValueError, match=f"^{path.stem}: no"):
             source.read()
-
-
-@pytest.mark.skipif(DATA is None, reason="needs the corpora: NER_DATA_DIR")
-@pytest.mark.parametrize(
-    ("name", "sentences", "mentions"),
-    [
-        ("conll2003", [14_041, 3_250, 3_453], [23_499, 5_942, 5_648]),
-        ("conll2000", [8_042, 894, 2_012], [106_978, 23_852]),
-        ("wnut17", [3_394, 1_009, 1_287], [1_975, 836, 1_079]),
-        ("weibo", [1_350, 270, 270], [1_895, 389, 418]),
-        ("ud_ewt", [12_544, 2_001, 2_077], []),
-    ],
-)
-def test_real_corpora_load(name: str, sentences: list[int], mentions: list[int]) -> None:
-    assert DATA is not None
-    corpus = load(described(name, DATA))
-    assert [len(read) for read in corpus.splits.values()] == sentences
-    counts = [
-        sum(tag[0] in "BS" for sentence in read for tag in sentence.tags) for read in corpus.splits.values()
-    ]
-    if name == "conll2000":
-        assert corpus.notes == (
-            "dev: the last 894 of train's 8,936 sentences, as the corpus has no development set",
-        )
-        counts = [counts[0] + counts[1], counts[2]]
-    if corpus.task == "mentions":
-        assert counts == mentions

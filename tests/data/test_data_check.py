@@ -64,16 +64,6 @@ def test_the_format_of_a_file_is_found_and_said(
         assert json.loads(capsys.readouterr().out)["splits"]["<stdin>"]["mentions"] == 1
 
 
-def test_conllu_without_mentions_has_parts_of_speech(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.conllu").write_text("1\tAda\t_\tPROPN\tNNP" + "\t_" * 5 + "\n")
-    assert data_command(["check", str(tmp_path / "a.conllu")]) == 0
-    assert capsys.readouterr().out.startswith(
-        "conllu (part-of-speech tags)\nformat: conllu, by its name and lines"
-    )
-
-
 def test_files_that_are_missing_or_of_several_formats_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,19 +76,6 @@ def test_files_that_are_missing_or_of_several_formats_are_named(
     assert capsys.readouterr().err == f"{paths[2]}: no such file\n"
     assert data_command(["check", *paths[:2]]) == 1
     assert capsys.readouterr().err == f"{paths[0]} is conll, {paths[1]} is jsonl: check them one by one\n"
-
-
-@pytest.mark.parametrize("name", ["doccano", "prodigy", "jsonl_text"])
-def test_every_format_of_the_table_can_be_named(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.txt").write_text("Ada B-PER\nsang O\n")
-    target = str(tmp_path / "a.json")
-    assert data_command(["convert", str(tmp_path / "a.txt"), target, "--to", name]) == 0
-    assert data_command(["check", "--format", name, "--json", target]) == 0
-    assert '"mentions": 1' in capsys.readouterr().out
-    back = str(tmp_path / "back.conll")
-    assert data_command(["convert", target, back, "--from", name]) == 0
 
 
 def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,3 +142,64 @@ def test_real_corpora_have_the_known_counts(name: str, capsys: pytest.CaptureFix
         assert [split["longest_sentence"] for split in splits] == [746, 2_427]
     if name == "ud_ewt":
         assert len({tag for split in splits for tag in split["tags"]}) == 49
+
+
+def test_a_stated_scheme_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("Ada I-PER\n")
+    for scheme, illegal in (("iob1", 0), ("iob2", 1)):
+        assert data_command(["check", "--format", "conll", "--scheme", scheme, "--json", str(path)]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["scheme"], found["splits"]["a.conll"]["illegal_tags"]) == (scheme, illegal)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "wiebo"], "data=wiebo: data has no 'wiebo'; did you mean 'weibo'?\n"),
+        (["get", "wiebo"], "data=wiebo: data has no 'wiebo'; did you mean 'weibo'?\n"),
+        (["check", "--format", "conll", "/absent/a.conll"], "conll: not found: /absent/a.conll\n"),
+        (
+            ["check", "--format", "conllu", "--tag", "pos", __file__],
+            "conllu: tag must be one of upos, xpos, got 'pos'\n",
+        ),
+    ],
+)
+def test_what_cannot_be_read_gets_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert data_command(arguments) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", message.format(here=Path.cwd()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["check", "weibo", "msra"],
+            "check takes one NAME of a corpus, or files; --tag and the like are for files",
+        ),
+        (
+            ["check", "a", "--tag", "1"],
+            "check takes one NAME of a corpus, or files; --tag and the like are for files",
+        ),
+        (
+            ["check", "a", "--format", "conll", "--columns", "word"],
+            "argument --columns: expected word=COLUMN, then more such as tag=COLUMN, got 'word'",
+        ),
+        (
+            ["check", "a", "--format", "conllu", "--scheme", "iob1"],
+            "--scheme requires --format conll",
+        ),
+        (["check", "a", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
+        ([], "the following arguments are required: action"),
+    ],
+)
+def test_wrong_usage_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        data_command(arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err

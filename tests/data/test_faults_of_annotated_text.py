@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from annotated_files import lines_of, message
-from corpus_files import data_command
 
 from ner_experiments.data.corpus import load
 from ner_experiments.data.format_files import AnnotatedFiles
@@ -17,7 +16,6 @@ from ner_experiments.data.sentence import Sentence
 
 OFF_BY_ONE = "T1\tPER 0 3\tAnn\nT2\tLOC 12 16\tOslo\n"
 TEXT = "Ann lives in Oslo."
-TAGGED = (("1", "Ann", "B-PER"), ("2", "", "O"), ("3", "Bob", "person"), ("4", "Eve", "O"))
 
 
 def brat(folder: Path, annotations: str = OFF_BY_ONE, text: str = TEXT) -> Path:
@@ -197,19 +195,6 @@ def test_offsets_in_utf16_are_named_and_read(tmp_path: Path) -> None:
         assert (mentions, it.unreachable) == (["Mia", "Katz", "Oslo"], ())
 
 
-def test_an_offset_inside_a_character(tmp_path: Path) -> None:
-    path = lines_of(tmp_path / "a.jsonl", {"text": EMOJI, "label": [[1, 14, "PER"]]})
-    assert message(path, "jsonl", offsets="utf16") == "a.jsonl:1: offset 1 is inside a character"
-
-
-def test_a_record_of_several_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text('{\n    "text": "Zorbax.",\n    "label": []\n}\n')
-    assert data_command(["check", str(path)]) == 1
-    rule = "the first record has 4 lines; in JSON Lines, each record is one line"
-    assert capsys.readouterr().err == f"{path}:1: {rule} (`jq -c .` writes them so)\n"
-
-
 def test_the_digest_of_gold_covers_mentions_that_no_tags_express(tmp_path: Path) -> None:
     text = {"text": "In NewYork and preOslo"}
     digests = set()
@@ -217,30 +202,3 @@ def test_the_digest_of_gold_covers_mentions_that_no_tags_express(tmp_path: Path)
         path = lines_of(tmp_path / f"{number}.jsonl", {**text, "label": mentions})
         digests.add(gold_digest(corpus("jsonl", {"test": path}).read()["test"], "mentions"))
     assert len(digests) == 4
-
-
-@pytest.mark.parametrize(
-    ("format", "text", "message"),
-    [
-        (
-            "csv",
-            "sentence,word,tag\n1,Ann,B-PER\n1,Bob\n1,Cid,\n1,Dan,person\n1,Eve,O\n1,Fay,x,y\n",
-            "4 faults, the first 3: train:3: expected 3 columns, got 2: ['1', 'Bob']; train:4: empty tag: "
-            "['1', 'Cid', '']; train:7: expected 3 columns, got 4: ['1', 'Fay', 'x', 'y']",
-        ),
-        (
-            "conllu_ner",
-            "".join("\t".join([n, word, *"_______", f"NER={tag}"]) + "\n" for n, word, tag in TAGGED),
-            "2 faults: train:2: empty word: '2\\t\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\tNER=O'; "
-            "train:3: not a tag of iob2: tag 'person' is neither",
-        ),
-    ],
-)
-def test_all_faults_of_tagged_tokens_are_counted(
-    format: str, text: str, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "train"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="faults") as error:
-        corpus(format, {"train": path}).read()
-    assert str(error.value).replace(f"{tmp_path}/", "").startswith(message)

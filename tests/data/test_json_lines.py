@@ -24,55 +24,13 @@ from annotated_files import (
 from ner_experiments.data.formats.registry import detect
 from ner_experiments.data.remarks import Remarks
 
-VARIANTS: dict[str, Any] = {
-    "datasets": {"id": "7", "tokens": WORDS, "ner_tags": TAGS},
-    "words and tags": {"words": WORDS, "tags": TAGS},
-    "numbers": {"tokens": WORDS, "ner_tags": [NAMES.index(tag) for tag in TAGS]},
-    "entities by tokens": {
-        "tokens": WORDS,
-        "entities": [
-            {"start": a, "end": b, "type": t} for a, b, t in ((0, 2, "PER"), (3, 4, "PER"), (5, 7, "LOC"))
-        ],
-    },
-    "spaCy": {"text": TEXT, "entities": ADA},
-    "Doccano": {"id": 3, "text": TEXT, "label": ADA},
-    "Doccano, relations": {
-        "text": TEXT,
-        "entities": [{"id": 1, "start_offset": a, "end_offset": b, "label": t} for a, b, t in ADA],
-    },
-    "Prodigy": {
-        "text": TEXT,
-        "spans": [{"start": a, "end": b, "label": t} for a, b, t in ADA],
-        "answer": "accept",
-    },
-    "Label Studio": {
-        "id": 1,
-        "data": {"text": TEXT},
-        "annotations": [
-            {
-                "result": [
-                    {"type": "labels", "value": {"start": a, "end": b, "labels": [t]}} for a, b, t in ADA
-                ]
-            }
-        ],
-    },
-    "predict": {
-        "line": 1,
-        "start": 100,
-        "end": 100 + len(TEXT),
-        "text": TEXT,
-        "mentions": [{"start": 100 + a, "end": 100 + b, "type": t} for a, b, t in ADA],
-    },
-}
+LINES = Path(__file__).with_name("json_variants.jsonl").read_text(encoding="utf-8").splitlines()
+VARIANTS: dict[str, Any] = dict(map(json.loads, LINES))
 
 
 def labeled(*labels: str, kind: str = "labels", **data: str) -> dict[str, Any]:
     value = {"start": 0, "end": 3, "text": "Ada", "labels": labels}
     return {"data": data or {"text": TEXT}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
-
-
-def results(found: object) -> dict[str, Any]:
-    return {"id": 1, "data": {"text": "x"}, "annotations": [{"result": found}]}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -118,14 +76,6 @@ def test_a_text_without_a_key_of_mentions_is_remarked_on(tmp_path: Path) -> None
     sentences, remarks = read(path, "jsonl")
     assert [len(it.mentions) for it in sentences] == [0, 0, 3, 0]
     assert remarks == ['texts without "entities", "spans" or "label", read as having no mentions: 1']
-
-
-def test_a_key_that_stands_twice_in_a_record_is_refused(tmp_path: Path) -> None:
-    path, record = tmp_path / "a.jsonl", '{"tokens": ["Ada"], "ner_tags": ["B-PER"], "ner_tags": ["O"]}'
-    path.write_text(f"{record}\n")
-    assert message(path, "jsonl").startswith(
-        "a.jsonl:1: the key 'ner_tags' appears more than once in a JSON object: "
-    )
 
 
 @pytest.mark.parametrize(
@@ -221,80 +171,6 @@ def test_old_training_data_of_spacy_a_pair_per_line(tmp_path: Path) -> None:
         assert detect(path, "utf-8") == ("jsonl", "its first line")
     path = lines_of(tmp_path / "a.jsonl", pair, ["Ada"])
     assert message(path, "jsonl") == "a.jsonl:2: expected a JSON object: ['Ada']"
-
-
-@pytest.mark.parametrize(
-    ("record", "rule"),
-    [
-        (
-            {"tokens": ["a"], "ner_tags": [1]},
-            "a.jsonl:1: no name for tag 1: set names to the tags in their order",
-        ),
-        ({"tokens": ["a"], "ner_tags": ["O", "O"]}, "a.jsonl:1: expected one tag per token (1), got 2"),
-        ({"tokens": ["a", ""], "ner_tags": ["O", "O"]}, "a.jsonl:1: empty word: item 2 of tokens"),
-        ({"tokens": ["a", "b"], "ner_tags": ["B-X", "X"]}, "a.jsonl:1: not a tag of iob2: tag 'X' is "),
-        (
-            {"tokens": ["a"], "ner_tags": ["B-X|B-Y"]},
-            "a.jsonl:1: a tag with several labels (multi_label: first ",
-        ),
-        (
-            {"tokens": ["a", "b\nc"], "ner_tags": ["O", "O"]},
-            "a.jsonl:1: a token cannot contain a line end, got 'b\\nc'",
-        ),
-        ({"tokens": ["a"]}, 'a.jsonl:1: "tokens" without "ner_tags" or "entities"'),
-        (
-            {"words": ["a", "b"], "tags": ["B-X", "O"], "label": "news", "spans": [[1, 2, "Y"]]},
-            'a.jsonl:1: "tags" and "spans" both hold annotations: remove one of them',
-        ),
-        ({"id": 1}, 'a.jsonl:1: expected "tokens" or "text"'),
-        (
-            {"text": "Ada", "entities": [[0, 9, "PER"]]},
-            "a.jsonl:1: mention (0, 9, 'PER') is not within the 3 char",
-        ),
-        (
-            {"text": "Ada", "entities": [[0, "PER"]]},
-            "a.jsonl:1: expected a mention as [start, end, type], got ",
-        ),
-        (
-            {"text": "A", "entities": [[0, 1, "P\u200b"]]},
-            "a.jsonl:1: type 'P\\u200b' contains an invisible ",
-        ),
-        ([1], "a.jsonl: record 1: expected a JSON object"),
-        (
-            {"text": "Ada left", "tokens": [[0, 3]], "entities": [[0, 3, "PER"]]},
-            "a.jsonl:1: no token covers 'left'",
-        ),
-        ({"text": "Ada", "ner_tags": ["B-PER"]}, 'a.jsonl:1: "ner_tags" without "tokens"'),
-        (
-            {"text": "Ada", "entities": [[0, 3, "PER"]], "spans": [[0, 2, "PER"]]},
-            'a.jsonl:1: "entities" and "spans" hold different mentions: remove one of them',
-        ),
-        (
-            {"text": "In Ada", "entities": [{"start": 0, "end": 3, "text": "Ada", "label": "PER"}]},
-            "a.jsonl:1: a mention has the text 'Ada', but its offsets give 'In '",
-        ),
-        (
-            labeled("PER", kind="hypertextlabels"),
-            'a.jsonl:1: expected labels on plain text, got a result of type "hypertextlabels"',
-        ),
-        (
-            labeled("PER", "NOM"),
-            "a.jsonl:1: a mention with several labels (multi_label: first keeps the first): "
-            "\"['PER', 'NOM']\"",
-        ),
-        ({"data": {"id": 1}, "annotations": []}, 'a.jsonl:1: expected a text in "data"'),
-        (results(None), "a.jsonl:1: expected a list of results, got None"),
-        (results(["a"]), "a.jsonl:1: expected a result of Label Studio, got 'a'"),
-        (
-            results([{"type": "labels"}]),
-            "a.jsonl:1: expected a result of Label Studio, got {'type': 'labels'}",
-        ),
-        (results([{"type": None, "value": {}}]), "a.jsonl:1: expected a result of Label Studio, got "),
-        ({"text": "Ada", "tokens": 1.5, "entities": []}, "a.jsonl:1: expected a list of tokens, got 1.5"),
-    ],
-)
-def test_malformed_records_are_refused_with_their_line(record: Any, rule: str, tmp_path: Path) -> None:
-    assert message(lines_of(tmp_path / "a.jsonl", record), "jsonl").startswith(rule)
 
 
 def test_a_mention_inside_a_token_is_never_dropped_in_silence(tmp_path: Path) -> None:

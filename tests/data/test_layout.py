@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -36,156 +34,17 @@ def checked(folder: Path, name: str, text: str, *more: str) -> tuple[dict[str, A
     return counts, "".join(said)
 
 
-HIPE = """\
-TOKEN\tNE-COARSE-LIT\tNE-COARSE-METO\tNE-FINE-LIT\tNE-NESTED\tNEL-LIT\tMISC
-# hipe2022:document_id = d1
-# hipe2022:language = de
-In\tO\tO\tO\tO\t_\t_
-Bern\tB-loc\tB-org\tB-loc.adm.town\tO\tQ70\tNoSpaceAfter
-lag\tO\tO\tO\tO\t_\t_
-Schnee\tO\tO\tO\tO\t_\tNoSpaceAfter
-.\tO\tO\tO\tO\t_\tEndOfSentence
-
-# hipe2022:document_id = d2
-Anna\tB-pers\tO\tB-pers.ind\tO\tNIL\t_
-Roe\tI-pers\tO\tI-pers.ind\tO\tNIL\t_
-"""
-UNER = """\
-# newdoc id = weblog-1
-# sent_id = weblog-1-0001
-# text = Mia left Oslo #
-1\tMia\tB-PER\t-\tann1
-2\tleft\tO\t-\tann1
-3\tOslo\tB-LOC\t-\tann1
-4\t#\tO\t-\tann1
-
-# sent_id = weblog-1-0002
-# text = # rain in Oslo
-1\t#\tO\t-\tann1
-2\train\tO\t-\tann1
-3\tin\tO\t-\tann1
-4\tOslo\tB-LOC\t-\tann1
-"""
-GERMEVAL = """\
-#\thttp://example.org/a\t[2009-10-17]\t
-1\tDer\tO\tO
-2\tFC\tB-ORG\tO
-3\tBonn\tI-ORG\tB-LOC
-4\tspielt\tO\tO
-
-#\thttp://example.org/b\t[2009-10-18]\t
-1\t#\tO\tO
-2\tKiel\tB-LOC\tO
-"""
-CASES = {  # name: (text, sentences, tokens, mentions, line)
-    "hipe.tsv": (
-        *(HIPE, 2, 7, 2),
-        "tab-separated, header in line 1, comments #, 7 columns, word 0 (TOKEN), tag 1 (NE-COARSE-LIT), iob2; "
-        "column 2 (NE-COARSE-METO) has tags, too (org): data.columns.tag=2 takes them; column 3 (NE-FINE-LIT) has "
-        "tags, too (loc.adm.town, pers.ind): data.columns.tag=3 takes them; column 4 (NE-NESTED) has no mentions",
-    ),
-    "uner.iob2": (UNER, 2, 8, 3, "tab-separated, comments #, 5 columns, word 1, tag 2, iob2"),
-    "germeval.tsv": (
-        *(GERMEVAL, 2, 6, 2),
-        "tab-separated, comments #, 4 columns, word 1, tag 2, iob2; "
-        "column 3 has tags, too (LOC): data.columns.tag=3 takes them",
-    ),
-    "masakha.txt": (  # MasakhaNER: one space, -DOCSTART-like lines are absent, dates as mentions
-        "Rais B-PER\nwa O\nKenya B-LOC\n\nJana B-DATE\n# O\n",
-        *(2, 5, 3),
-        "space-separated, 2 columns, word 0, tag 1, iob2",
-    ),
-    "phoner.conll": (  # PhoNER: words joined by _
-        "Bệnh_nhân O\n523 B-PATIENT_ID\n\nĐà_Nẵng B-LOCATION\n",
-        *(2, 3, 2),
-        "space-separated, 2 columns, word 0, tag 1, iob2",
-    ),
-    "lener.conll": (  # LeNER-Br: a space, a blank line at the start
-        "\nTribunal B-ORGANIZACAO\nde I-ORGANIZACAO\nJustiça I-ORGANIZACAO\n\nLei B-LEGISLACAO\n",
-        *(2, 4, 2),
-        "space-separated, 2 columns, word 0, tag 1, iob2",
-    ),
-    "header-below-comments.tsv": (
-        "# made by hand\n# in two days\ntoken\tner\nMia\tB-PER\nran\tO\n",
-        *(1, 2, 1),
-        "tab-separated, header in line 3, comments #, 2 columns, word 0 (token), tag 1 (ner), iob2",
-    ),
-    "documents.tsv": (  # the comments of bare types, which look like tags if they are split at spaces
-        "# doc1\nMia\tPER\nRoe\tPER\nsaw\tO\n\n# doc2\nBob\tPER\n",
-        *(2, 4, 2),
-        "tab-separated, comments #, 2 columns, word 0, tag 1, iob1",
-    ),
-    "documents.txt": (
-        "# doc1\nMia PER\nsaw O\n\n# doc2\nBob PER\n",
-        *(2, 3, 2),
-        "space-separated, comments #, 2 columns, word 0, tag 1, iob1",
-    ),
-    "inner-last.tsv": (
-        "Mia\tB-PER\tO\nof\tO\tO\nOslo\tB-LOC\tO\n",
-        *(1, 3, 2),
-        "tab-separated, 3 columns, word 0, tag 1, iob2; column 2 has no mentions",
-    ),
-    "chunks.txt": (
-        "Mia NNP B-NP B-PER\nran VBD B-VP O\nhome NN B-NP O\n",
-        *(1, 3, 1),
-        "space-separated, 4 columns, word 0, tag 3, iob2; "
-        "column 2 has tags, too (NP, VP): data.columns.tag=2 takes them",
-    ),
-    "trailing-tabs.tsv": (
-        "Mia\tB-PER\t\nran\tO\t\n",
-        *(1, 2, 1),
-        "tab-separated, 3 columns, word 0, tag 1, iob2",
-    ),
-    "trailing-tabs.txt": (
-        "Mia B-PER\t\nran O\t\n",
-        1,
-        2,
-        1,
-        "space-separated, 2 columns, word 0, tag 1, iob2",
-    ),
-    "mixed.txt": ("Mia\tB-PER\nran O\nto O\n", 1, 3, 1, "space-separated, 2 columns, word 0, tag 1, iob2"),
-    "crlf.tsv": (
-        "\ufeffMia\tB-PER\r\nran\tO\r\n\r\n",
-        1,
-        2,
-        1,
-        "tab-separated, 2 columns, word 0, tag 1, iob2",
-    ),
-    "only-o.txt": ("it O\nrains O\n", 1, 2, 0, "space-separated, 2 columns, word 0, tag 1, iob2"),
-    "docstart.txt": (
-        "-DOCSTART- (1 EU)\n\nMia B-PER\n\n-DOCSTART-\nBob B-PER\n",
-        *(2, 2, 2),
-        "space-separated, 2 columns, word 0, tag 1, iob2",
-    ),
-    "quotes.tsv": ('"\tO\n"Mia\tB-PER\n\x0c\tO\n', 1, 3, 1, "tab-separated, 2 columns, word 0, tag 1, iob2"),
-    "hashes.tsv": (  # words of tweets
-        "#\tO\n#oslo\tB-LOC\n\n# 1\tB-LOC\nfan\tO\n",
-        *(2, 4, 2),
-        "tab-separated, 2 columns, word 0, tag 1, iob2",
-    ),
-    "spaces-in-words.tsv": (
-        "New York\tB-LOC\nis\tO\n",
-        1,
-        2,
-        1,
-        "tab-separated, 2 columns, word 0, tag 1, iob2",
-    ),
-}
+CASES = yaml.safe_load(Path(__file__).with_name("layouts.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_files_of_many_corpora_are_read_without_a_setting(name: str, tmp_path: Path) -> None:
-    text, sentences, tokens, mentions, line = CASES[name]
+def test_data_check_new_and_train_decide_alike_without_a_setting(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, (sentences, tokens, mentions), line = (CASES[name][key] for key in ("text", "counts", "read_as"))
     counts, said = checked(tmp_path, name, text)
     assert [counts[key] for key in ("sentences", "tokens", "mentions")] == [sentences, tokens, mentions]
     assert said == line
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_data_new_train_and_check_decide_alike(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text, sentences, _, mentions, line = CASES[name]
     monkeypatch.chdir(tmp_path)
     for split in ("train", "dev"):
         Path(f"{split}-{name}").write_bytes(text.encode())
@@ -296,43 +155,6 @@ def test_conllu_without_mentions_says_why_it_has_parts_of_speech(
 
 
 # Faults and what reads a file in spite of them
-
-FAULTS = {
-    "a\tO\nb\t\nc\tO\n\nd\t\n\ne\t\nf\t\n": (
-        "2: empty tag 5: empty tag 7: empty tag",
-        "4 faults, the first 3: ",
-        "data.empty_tag=O",
-    ),
-    "a\tO\n\tB-X\n": ("2: empty word", "", "data.empty_word=_"),
-    "a B-X\nb\nc O\n\nd O\n": ("2: expected 2 columns, got 1", "", "data.bad_lines=skip"),
-    "a O\n#id=1\nc O\n": ("2: expected 2 columns, got 1", "", "\"data.comments='#'\""),
-    "a O\n#id=1\nc O\n\n#oslo B-LOC\n": ("2: expected 2 columns, got 1", "", "data.bad_lines=skip"),
-    "a O\nb B-X,B-Y\n": ("2: a tag with several labels", "", "data.multi_label=first"),
-    "a O\nb B-X\n\nc X\n": ("4: not a tag of iob2", "", "data.bad_lines=skip"),
-    "a\tB-X\u200b\nb\tO\n\nc\t\n\nd\tO\n": (
-        "1: tag 'B-X\\u200b' contains an invisible character 4: empty tag",
-        "",
-        "data.bad_lines=skip data.empty_tag=O",
-    ),
-    b"caf\xe9 B-LOC\nb O\n": ("1: not UTF-8", "", "data.encoding=cp1252"),
-}
-
-
-@pytest.mark.parametrize("text", FAULTS)
-def test_all_faults_are_counted_and_the_settings_proposed_read_the_file(
-    text: str | bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown, count, proposed = FAULTS[text]
-    path = tmp_path / "a.tsv"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    assert data_command(["check", str(path)]) == 1
-    message = capsys.readouterr().err
-    faults = re.findall(rf"{re.escape(str(path))}:(\d+: .*?)(?=; {re.escape(str(path))}|$)", message.strip())
-    expected = re.split(r" (?=\d+: )", shown)
-    assert [fault[: len(it)] for fault, it in zip(faults, expected, strict=True)] == expected
-    assert count in message
-    assert message.endswith(f" (to read it: {proposed})\n")
-    assert data_command(["check", str(path), *shlex.split(proposed)]) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """`ner-experiments data new`: what it sees in files of several kinds, and the config that it writes."""
 
-import gzip
 import json
 import os
 import subprocess
@@ -75,19 +74,6 @@ def test_a_file_too_short_to_hold_out_dev_is_named(capsys: pytest.CaptureFixture
     assert "next: ner-experiments train data=longer" in capsys.readouterr().out
 
 
-def test_the_first_of_two_layers_of_the_same_types_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    text = "# c\n1\tFC\tB-ORG\tO\n2\tBonn\tI-ORG\tB-LOC\n3\tin\tO\tO\n4\tKiel\tB-LOC\tO\n"
-    config = new(*written(a__tsv=text))
-    assert config["columns"] == {"word": 1, "tag": 2}
-    out = " ".join(capsys.readouterr().out.split())
-    assert "word 1, tag 2, iob2; column 3 has tags, too (LOC): data.columns.tag=3 takes them" in out
-
-
-def test_the_last_of_two_layers_of_other_types_is_taken() -> None:
-    config = new(*written(a="Mia N B-NP B-PER\nruns V B-VP O\n, , O O\n"))
-    assert config["columns"] == {"word": 0, "tag": 3}
-
-
 def test_weibo_and_characters_are_recognized(capsys: pytest.CaptureFixture[str]) -> None:
     config = new(*written(a="中0\tB-GPE.NAM\n国1\tI-GPE.NAM\n好0\tO\n"))
     assert (config["first_character"], config["tokens"]) == (True, "characters")
@@ -133,13 +119,6 @@ def test_a_line_of_another_width_is_found_in_linear_time() -> None:
     with pytest.raises(ValueError, match=r"^long.txt:19999: expected 3 columns, got 2: 'two fields'$"):
         list(read_columns(Path("long.txt"), columns=columns))
     assert time.process_time() - start < 2
-
-
-@pytest.mark.parametrize("length", [15, -9])
-def test_a_damaged_gzip_file_is_refused(length: int, capsys: pytest.CaptureFixture[str]) -> None:
-    files = written(train__conll__gz=gzip.compress(PLAIN.encode())[:length])
-    assert cli(["data", "new", "mine", *files]) == 1
-    assert capsys.readouterr().err.startswith("train.conll.gz: not a whole gzip file (")
 
 
 def test_the_encoding_of_utf_8_is_found_in_little_memory() -> None:
@@ -210,19 +189,6 @@ def test_splits_by_name_and_by_order(names: str, train: str, dev: str | None, te
     expected = {"train": train, "dev": dev, "test": test}
     found = by_split([*map(Path, names.split())])
     assert found == {split: Path(name) for split, name in expected.items() if name}
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ("a.test b.test", "a.test and b.test: both names say test"),
-        ("dev test", "no file for train among dev, test"),
-        ("a b c d", "expected a file for each of train, dev and test, got 4 files: a, b, c, d"),
-    ],
-)
-def test_files_without_a_split_each_are_refused(names: str, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        by_split([*map(Path, names.split())])
 
 
 def test_single_letters_of_latin_are_no_characters() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,15 +55,6 @@ def test_comment_lines_are_found_where_they_can_be_nothing_else(tmp_path: Path) 
     assert [sentence.words for sentence in untagged] == [("Aufgrund", "Deutschen", "Bank"), ("#", "Bonn")]
 
 
-def test_comment_lines_with_a_trailing_tab_are_found_too(tmp_path: Path) -> None:
-    """As GermEval was published: the tab makes them as wide as the tokens."""
-    path = written(tmp_path, GERMEVAL.replace("]\n", "]\t\n"))
-    sentences, remarks = read(path, columns=OUTER)
-    assert [len(sentence) for sentence in sentences] == [3, 2]
-    assert remarks[0].startswith("lines skipped as comments: 2 (first: corpus.txt:1: ")
-    assert [len(it.words) for it in read_untagged(path, columns={"word": 1})] == [3, 2]
-
-
 @pytest.mark.parametrize(
     "text", ["a\tO\tx\n\n#\tO\t\n", "1\ta\tO\tx\n\n#\tb\tO\ty\n", "1\ta\tO\t\n\n#\tb\tO\t\n"]
 )
@@ -85,51 +75,6 @@ def test_a_comment_before_the_first_sentence_does_not_set_the_width(tmp_path: Pa
     assert sentence.line == 4
 
 
-HINT = "if this is a comment line, set comments to what such lines start with, such as '#'"
-
-
-@pytest.mark.parametrize(
-    ("text", "settings", "message"),
-    [
-        ("#id=1\na O\n", {}, f"corpus.txt:1: expected 2 columns, got 1 ({HINT}): '#id=1'"),
-        ("a O\n# b c\n", {}, f"corpus.txt:2: expected 2 columns, got 3 ({HINT}): '# b c'"),
-        ("# b c\na O\n", {"comments": None}, f"corpus.txt:1: expected 2 columns, got 3 ({HINT}): '# b c'"),
-        (
-            "a O\n\n#Mia B-PER\n",
-            {"comments": "#"},
-            "corpus.txt:3: a line that starts with comments='#' has a mention: '#Mia B-PER'",
-        ),
-        *(
-            (
-                f"#Mia {tag}\n\na O\n",
-                {"comments": "#"},
-                f"corpus.txt:1: a line that starts with comments='#' has a mention: '#Mia {tag}'",
-            )
-            for tag in ("B_PER", "PER-B", "PER_B", "b-per", "O|B_PER")
-        ),
-    ],
-)
-def test_the_error_at_a_line_that_may_be_a_comment_says_so(
-    text: str, settings: Any, message: str, tmp_path: Path
-) -> None:
-    assert message_of(read_columns, written(tmp_path, text), columns=WORD_TAG, **settings) == message
-
-
-@pytest.mark.parametrize(
-    ("second", "rule"),
-    [
-        ('{"text": "It rains", "spans": []}', r"2: expected 8 columns, got 5 \({}\): "),
-        ('{"text": "Mia saw Bob", "spans": [[0, 3, "PER"]]}', "1: not a tag of iob1: .*; {}"),
-    ],
-)
-def test_the_error_at_json_lines_says_so(second: str, rule: str, tmp_path: Path) -> None:
-    first = '{"text": "Mia saw Leo", "spans": [[0, 3, "PER"]]}'
-    source = columns(tmp_path, {"train": f"{first}\n{second}\n", "dev": "a O\n"})
-    hint = re.escape("if the file holds JSON Lines, its format is jsonl (data=jsonl)")
-    with pytest.raises(ValueError, match=r"train\.txt:" + rule.format(hint)):
-        load(source)
-
-
 def test_comments_may_be_stated(tmp_path: Path) -> None:
     path = written(tmp_path, "%% id 1\na O\n%% in between O\nb B-X\n")
     sentences, remarks = read(path, comments="%%")
@@ -147,14 +92,6 @@ def test_a_comment_of_another_width_may_end_like_a_tag(tmp_path: Path) -> None:
     assert remarks[0].startswith("lines skipped as comments: 3 ")
 
 
-def test_a_tag_that_may_be_of_a_comment_says_so(tmp_path: Path) -> None:
-    source = columns(tmp_path, {"train": "#x y\na I-X\n", "dev": "a O\n"})
-    with pytest.raises(
-        ValueError, match=r"train\.txt:1: not a tag of iob1: .*; if this is a comment line, set"
-    ):
-        load(source)
-
-
 # Columns by name, empty fields, encodings
 
 
@@ -165,13 +102,6 @@ def test_columns_by_the_names_of_a_header(tmp_path: Path) -> None:
     assert (sentence.columns, sentence.line) == ({"id": ("1", "2")}, 3)
     assert message_of(read_columns, path, columns={"word": "WORD", "tag": 2}) == (
         "corpus.txt:1: the first line, the header, has no column 'WORD' for word: 'ID\\tTOKEN\\tNER'"
-    )
-
-
-def test_a_file_whose_tags_are_all_empty_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, "Mia\tB-PER\t\nsleeps\tO\t\n")
-    assert message_of(read_columns, path, columns=WORD_TAG, empty_tag="O") == (
-        "corpus.txt:1: every tag of the file is empty: the tags are not in column 2: 'Mia\\tB-PER\\t'"
     )
 
 
@@ -195,19 +125,6 @@ def test_encodings(encoding: str, tmp_path: Path) -> None:
     ]
     packed = written(tmp_path, gzip.compress(content))
     assert pairs(read_columns(packed, columns=WORD_TAG, encoding=encoding))[0] == [(word, "B-LOC")]
-
-
-def test_bytes_that_are_not_in_the_encoding_are_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, "中 O\n国 O\n".encode("gb18030") + b"\xff\xff O\n")
-    assert message_of(read_columns, path, columns=WORD_TAG, encoding="gb18030") == (
-        "corpus.txt:3: not gb18030 (illegal multibyte sequence at byte 11 of the file): ''"
-    )
-    assert message_of(read_columns, path, columns=WORD_TAG, encoding="klingon") == (
-        "there is no encoding 'klingon' (such as utf-8, utf-16, latin-1, cp1252, gb18030)"
-    )
-    assert message_of(read_columns, path, columns=WORD_TAG, encoding="base64").startswith(
-        "there is no encoding"
-    )
 
 
 def test_a_damaged_gzip_file_is_refused(tmp_path: Path) -> None:
@@ -353,15 +270,3 @@ def test_check_composes_the_overrides_of_train(tmp_path: Path, capsys: pytest.Ca
     )
     assert data_command(["check", "toy_en", "data.sentences.train=7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["splits"]["train"]["sentences"] == 7
-
-
-def test_a_scheme_per_split_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for split, text in {"train": "a I-X\n", "test": "a U-X\n"}.items():
-        (tmp_path / split).write_text(text)
-    files = [f"data.files.{split}={tmp_path / split}" for split in ("train", "test")]
-    assert data_command(["check", "data=conll", *files]) == 0
-    assert "conll (mentions, bilou)" in capsys.readouterr().out
-    assert data_command(["check", "data=conll", *files, "data.scheme={train: iob1, test: bilou}"]) == 0
-    assert "conll (mentions, iob1 in train, bilou in test)" in capsys.readouterr().out
-    assert data_command(["check", "data=conll", *files, "data.scheme={train: iob, test: bilou}"]) == 1
-    assert "conll: scheme.train must be one of auto, iob1, " in capsys.readouterr().err

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from read_files import WORD_TAG, read_columns, read_conllu
+from read_files import WORD_TAG, read_columns
 
 from ner_experiments.data.projection import project
 from ner_experiments.data.tags import convert, illegal_positions, spans, strict_spans
@@ -20,33 +20,6 @@ WEIBO = "weibo/weiboNER_2nd_conll"
 
 def read_real(name, columns, **options):
     return list(read_columns(Path(DATA or "") / name, columns=columns, **options))
-
-
-@needs_data
-@pytest.mark.parametrize(
-    ("name", "columns", "options", "sentences", "tokens", "mentions", "longest"),
-    [
-        ("conll2003/eng.train", CONLL2003, {}, 14041, 203621, 23499, 113),
-        ("conll2003/eng.testa", CONLL2003, {}, 3250, 51362, 5942, 109),
-        ("conll2003/eng.testb", CONLL2003, {}, 3453, 46435, 5648, 124),
-        ("conll2000/train.txt", CONLL2000, {}, 8936, 211727, 106978, None),
-        ("conll2000/test.txt", CONLL2000, {}, 2012, 47377, 23852, None),
-        ("wnut17/wnut17train.conll", WORD_TAG, {}, 3394, 62730, 1975, None),
-        ("wnut17/emerging.dev.conll", WORD_TAG, {}, 1009, 15733, 836, None),
-        ("wnut17/emerging.test.annotated", WORD_TAG, {}, 1287, 23394, 1079, None),
-        (f"{WEIBO}.train", WORD_TAG, {"first_character": True}, 1350, 73778, 1895, None),
-        (f"{WEIBO}.dev", WORD_TAG, {"first_character": True}, 270, 14509, 389, None),
-        (f"{WEIBO}.test", WORD_TAG, {"first_character": True}, 270, 14842, 418, None),
-        ("msra/msra_test_bio", WORD_TAG, {}, 3442, 172601, 6190, 2427),
-    ],
-)
-def test_counts_of_real_column_files(name, columns, options, sentences, tokens, mentions, longest):
-    read = read_real(name, columns, **options)
-    assert (len(read), sum(map(len, read))) == (sentences, tokens)
-    assert sum(len(spans(sentence.tags)) for sentence in read) == mentions
-    assert longest in (None, max(map(len, read)))
-    for sentence in read:
-        assert strict_spans(convert(sentence.tags, "bioes")) == spans(sentence.tags)
 
 
 @needs_data
@@ -83,17 +56,6 @@ def test_illegal_tags_of_weibo(split, after_o, after_other_type):
     assert sum(tag == "O" for tag in before) == after_o
     assert sum(tag != "O" for tag in before) == after_other_type
     assert all(len(word) == 1 for sentence in read for word in sentence.words)
-
-
-@needs_data
-@pytest.mark.parametrize(
-    ("split", "sentences", "words"), [("train", 12544, 204577), ("dev", 2001, 25147), ("test", 2077, 25094)]
-)
-def test_counts_of_ud_ewt(split, sentences, words):
-    read = list(read_conllu(Path(DATA or "") / f"ud_ewt/en_ewt-ud-{split}.conllu"))
-    assert (len(read), sum(map(len, read))) == (sentences, words)
-    if split == "train":
-        assert len({tag for sentence in read for tag in sentence.tags}) == 49
 
 
 @needs_data

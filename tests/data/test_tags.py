@@ -117,31 +117,6 @@ def test_illegal_against_rules_over_neighbours(scheme):
         assert illegal_positions(tags, scheme) == expected, tags
 
 
-@pytest.mark.parametrize(
-    ("tag", "scheme", "letters"),
-    [
-        ("S-PER", "iob1", "I-, B-"),
-        ("E-PER", "iob2", "B-, I-"),
-        ("M-PER", "bioes", "B-, I-, E-, S-"),
-        ("I-PER", "bmes", "B-, M-, E-, S-"),
-        ("b-PER", "iob2", "B-, I-"),
-        ("BI-PER", "iob2", "B-, I-"),
-        ("-PER", "iob2", "B-, I-"),
-        ("B-", "iob2", "B-, I-"),
-        ("B", "iob2", "B-, I-"),
-        ("PER", "iob2", "B-, I-"),
-        ("o", "iob2", "B-, I-"),
-        ("O-PER", "iob2", "B-, I-"),
-        ("O ", "iob2", "B-, I-"),
-        ("", "iob2", "B-, I-"),
-    ],
-)
-def test_a_tag_that_is_not_of_the_scheme_is_named(tag, scheme, letters):
-    with pytest.raises(ValueError) as error:  # noqa: PT011  the whole message follows
-        illegal_positions(["O", tag], scheme)
-    assert str(error.value) == f"tag {tag!r} is neither O nor one of {letters} followed by a type"
-
-
 def test_readers_of_tags_refuse_what_is_no_tag():
     with pytest.raises(
         ValueError, match=r"tag 'X-PER' is neither O nor one of B-, I-, M-, E-, S-, L-, U- followed"

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from hostile_corpora import CUT, LONG
 
+from ner_experiments.data.gazetteer import Gazetteer
+from ner_experiments.data.indexed_text import IndexedText
+from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.vectors import read_vectors
 
 Table = dict[str, list[float]]
@@ -58,33 +63,21 @@ def float32(table: Table) -> Table:
 WORDS = ["the", "Straße", "云溪", "a\u00a0b", "x\u2028y", "#", "-0.5", "7", "naïve", ".", "\u200b", "\ufeff"]
 
 
-@pytest.mark.parametrize(
-    "encode",
-    [
-        text,
-        lambda table: text(table, header=True),
-        lambda table: text(table, end="\r\n"),
-        lambda table: text(table, header=True, end="\r\n"),
-        lambda table: text(table, header=True, end=" \n"),
-        lambda table: text(table, header=True) + b"\n\n",
-        lambda table: text(table).removesuffix(b"\n"),
-        lambda table: b"\xef\xbb\xbf" + text(table, header=True),
-        binary,
-        lambda table: binary(table, end=b"\n"),
-    ],
-    ids=[
-        "glove",
-        "word2vec",
-        "glove-crlf",
-        "word2vec-crlf",
-        "word2vec-trailing-space",
-        "blank-lines-at-the-end",
-        "no-newline-at-the-end",
-        "byte-order-mark",
-        "binary",
-        "binary-newlines",
-    ],
-)
+ENCODINGS = {
+    "glove": text,
+    "word2vec": lambda table: text(table, header=True),
+    "glove-crlf": lambda table: text(table, end="\r\n"),
+    "word2vec-crlf": lambda table: text(table, header=True, end="\r\n"),
+    "word2vec-trailing-space": lambda table: text(table, header=True, end=" \n"),
+    "blank-lines-at-the-end": lambda table: text(table, header=True) + b"\n\n",
+    "no-newline-at-the-end": lambda table: text(table).removesuffix(b"\n"),
+    "byte-order-mark": lambda table: b"\xef\xbb\xbf" + text(table, header=True),
+    "binary": binary,
+    "binary-newlines": lambda table: binary(table, end=b"\n"),
+}
+
+
+@pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS)
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_every_format_gives_the_table_that_was_written(tmp_path, encode, compress):
     table = random_table([f"word{n}" for n in range(200)] + WORDS)
@@ -143,67 +136,14 @@ def test_a_key_that_is_no_utf_8_matches_no_word(tmp_path):
     assert read(tmp_path, content, words) == {"b": [7.0, 8.0]}
 
 
-GOOD = "a 1 2 3\nb 4 5 6\n"
-ERRORS = {
-    "empty": (b"", ": the file is empty"),
-    "too-few": (b"a 1 2 3\nb 4 5\n", ":2: expected 3 numbers, got 2"),
-    "too-few-header": (b"2 3\na 1 2 3\nb 4 5\n", ":3: expected 3 numbers, got 2"),
-    "too-many": (b"a 1 2 3\nx 1\nb 4 5 6 7\n", ":3: expected 3 numbers, got 4"),
-    "none": (b"a 1 2 3\nb\n", ":2: expected 3 numbers, got 0"),
-    "no-number": (b"a 1 2 3\nb 4 5x 6\n", ":2: not a number: '5x'"),
-    "no-number-no-text": (b"a 1 2 3\nb 4 \xff 6\n", ":2: not a number: '\ufffd'"),
-    "nan": (b"a 1 2 3\nb 4 nan 6\n", ":2: not a finite float32 number: nan"),
-    "infinite": (b"a 1 2 3\nb 4 5 -inf\n", ":2: not a finite float32 number: -inf"),
-    "too-large": (b"a 1 2 3\nb 4 5 1e39\n", ":2: not a finite float32 number: inf"),
-    "tabs": (
-        b"a\t1\t2\n",
-        ":1: expected a word and its numbers, separated by spaces, or a header 'count width', "
-        "got b'a\\t1\\t2\\n'",
-    ),
-    "tab-then-spaces": (
-        b"a\t1 2\n",
-        ":1: expected a word and its numbers, separated by spaces, or a header 'count width', "
-        "got b'a\\t1 2\\n'",
-    ),
-    "prose": (
-        b"It was a quiet day in the harbour, " * 3,
-        ":1: expected a word and its numbers, separated by spaces, or a header 'count width', "
-        "got b'It was a quiet day in the harbour, It was a quiet day in the'",
-    ),
-    "blank-line": (
-        b"\n" + GOOD.encode(),
-        ":1: expected a word and its numbers, separated by spaces, or a header 'count width', got b'\\n'",
-    ),
-    "header-of-nothing": (b"0 50\n", ":1: expected a header of two positive numbers, got 0 50"),
-    "width-of-nothing": (b"50 0\n", ":1: expected a header of two positive numbers, got 50 0"),
-    "header-alone": (b"5 3\n", ": truncated in vector 1 of 5"),
-    "cut-text": (b"5 3\na 1 2 3\nb 4 5 6\n", ": truncated: the header says 5 vectors, got 2"),
-    "cut-gzip-text": (
-        gzip.compress(b"5 3\na 1 2 3\nb 4 5 6\n"),
-        ": truncated: the header says 5 vectors, got 2",
-    ),
-    "cut-binary": (binary({"a": [0.1, 0.2], "b": [0.3, 0.4]})[:-1], ": truncated in vector 2 of 2"),
-    "cut-binary-key": (binary({"a": [0.1, 0.2], "bcd": [0.3, 0.4]})[:-10], ": truncated in vector 2 of 2"),
-    "cut-binary-newline": (
-        binary({"a": [0.1, 0.2]}, end=b"\n").replace(b"1 2", b"2 2", 1),
-        ": truncated in vector 2 of 2",
-    ),
-    "nan-binary": (
-        binary({"a": [0.1, 0.2], "b": [float("nan"), 0.4]}),
-        ": vector 2: not a finite float32 number: nan",
-    ),
-    "cut-gzip": (
-        gzip.compress(GOOD.encode())[:-5],
-        ": damaged or truncated gzip data: Compressed file ended before the end-of-stream marker was reached",
-    ),
-}
+ERRORS = yaml.safe_load(Path(__file__).with_name("refused_vectors.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", ERRORS)
 def test_errors_say_where_and_what(tmp_path, case):
     content, message = ERRORS[case]
     with pytest.raises(ValueError, match=re.escape(message)) as error:
-        read(tmp_path, content, ["b"])
+        read(tmp_path, content if isinstance(content, bytes) else content.encode(), ["b"])
     assert str(error.value) == f"{tmp_path / 'vectors'}{message}"
 
 
@@ -223,3 +163,70 @@ def test_a_last_line_without_numbers_is_no_other_words_line(tmp_path, content):
 def test_lines_of_other_words_are_not_looked_at(tmp_path):
     content = b"a 1 2 3\nbroken\nworse 1 x\n\nnan nan nan nan\nb 4 5 6\n"
     assert read(tmp_path, content, ["b", "c"]) == {"b": [4.0, 5.0, 6.0]}
+
+
+VECTORS = {
+    "a header of 5,000 digits": (
+        b"9" * 5000 + b" 2\na 1 2\n",
+        ": truncated: the header says 999999999999999999 vectors",
+    ),
+    "a width of 5,000 digits": (
+        b"2 " + b"9" * 5000 + b"\na 1 2\n",
+        ":1: expected vectors of at most 100,000 numbers",
+    ),
+    "a width that asks for terabytes": (
+        b"1 999999999999\na \x00\x00",
+        ":1: expected vectors of at most 100,000",
+    ),
+    "a first line without end": (b"a" + b" 1" * LONG, ":1: a line of more than 1,048,576 bytes: b'a 1 1 1"),
+    "a disk's worth of zeros": (
+        b"5 3\n" + bytes(4 * LONG),
+        ": vector 1: its word has more than 1,048,576 bytes",
+    ),
+    "a number of a million letters": (b"a 1 " + b"x" * 1000 + b"\n", ":1: expected a word and its numbers"),
+    "a later number of many letters": (b"b 1 2\na 1 " + b"x" * LONG, f":2: not a number: '{CUT}'"),
+    "CR": (b"a 1 2\rb 1 2\r", ":1: expected a word and its numbers"),
+    "UTF-16": ("a 1 2\n".encode("utf-16"), ":1: expected a word and its numbers"),
+}
+
+
+@pytest.mark.parametrize("case", VECTORS)
+def test_vectors_are_refused_in_a_line(case: str, tmp_path: Path) -> None:
+    content, message = VECTORS[case]
+    path = tmp_path / "vectors"
+    path.write_bytes(content)
+    with pytest.raises(ValueError) as error:  # noqa: PT011  the whole of its beginning is compared
+        read_vectors(path, {b"a"})
+    assert type(error.value) is ValueError
+    assert str(error.value).startswith(f"{path}{message}")
+    assert len(str(error.value)) < 300 + len(str(path))
+
+
+@pytest.mark.parametrize(
+    "word", ["\x0b", "a\x0b5", "a\x0c", "\x1c", "\x85", "\u2028", "\u3000", "\u200b"], ids=ascii
+)
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+def test_only_spaces_separate_a_word_from_its_vector(word: str, first: bool, tmp_path: Path) -> None:
+    lines = [f"{word} 1 2\n", "b 3 4\n"]
+    path = tmp_path / "vectors"
+    path.write_text("".join(lines if first else lines[::-1]), encoding="utf-8", newline="")
+    found, _ = read_vectors(path, {word.encode(), b"b"})
+    assert {key: row.tolist() for key, row in found.items()} == {word.encode(): [1, 2], b"b": [3, 4]}
+
+
+@pytest.mark.parametrize("word", ["a\u00a0b", "\u3000", "a\u2028", "\x85", "\x1c", "a\x0cb"], ids=ascii)
+def test_a_gazetteer_cuts_names_where_corpora_cut_tokens(word: str, tmp_path: Path) -> None:
+    (tmp_path / "PER.txt").write_text(f"Mia {word}\n{word}\tRoe\n", encoding="utf-8", newline="")
+    text = IndexedText.from_sentences([Sentence(("Mia", word, word, "Roe"), ("O",) * 4)])
+    lists = Gazetteer(folder=str(tmp_path), lowercase=False)
+    lists.fit(text, [])
+    assert lists.encode(text).table.flatten().tolist() == [1, 3, 1, 3]
+
+
+def test_a_name_without_end_takes_no_time_in_a_sentence_without_end(tmp_path: Path) -> None:
+    """Each place was tried with each length up to the longest name's: 10^10 attempts here."""
+    (tmp_path / "PER.txt").write_text("a " * 100_000 + "b\n" + "a a\n", encoding="utf-8")
+    text = IndexedText.from_sentences([Sentence(("a",) * 100_000, ("O",) * 100_000)])
+    lists = Gazetteer(folder=str(tmp_path), lowercase=False)
+    lists.fit(text, [])
+    assert lists.encode(text).table.flatten().tolist() == [1, 3] * 50_000
