@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ner_experiments.launch.shell_scripts import QUERY, SHELLS, script
 
@@ -97,30 +96,35 @@ def group(name: str) -> list[str]:
 
 
 def overrides(words: Sequence[str]) -> list[str]:
-    """Completions of the last word: groups, choices, settings and values, by Hydra, and the suite's own items."""
+    """Completions of the last word: groups, choices, settings and values, and the suite's own items."""
     *before, word = words
-    key = word.partition("=")[0]
+    key, separator, _ = word.partition("=")
     if word.startswith("-"):
         return starting(word, ["-m", "--cfg", "--help", "--version"])
-    if "=" in word:
-        own: dict[str, Callable[[], list[str]]] = {"table": table_names, "search": lambda: group("search")}
-        if key in own:
-            return starting(word, [f"{key}={each}" for each in own[key]()])
-    from hydra._internal.core_plugins.bash_completion import BashCompletion
+    own: dict[str, Callable[[], list[str]]] = {"table": table_names, "search": lambda: group("search")}
+    if separator and key in own:
+        return starting(word, [f"{key}={each}" for each in own[key]()])
+    from omegaconf import DictConfig, OmegaConf
 
-    from ner_experiments.config.conf import CONFIG_NAME, groups, hydra_context, loader
+    from ner_experiments.config.choices import composed
+    from ner_experiments.config.conf import groups, options
 
-    with hydra_context():
-        items = [item for item in before if not item.startswith("-") and item.partition("=")[0] not in SUITE]
-        plugin: Any = BashCompletion
-        found = plugin(loader())._query(CONFIG_NAME, " ".join([*items, word]) if items or word else " ")
-        chosen = [f"{name}=" for name in groups()]
-    hidden = () if word.startswith("hydra") else ("hydra/", "hydra.")
-    more = starting(word, [*chosen, *(f"{name}=" for name in SUITE)]) if "=" not in word else []
-    names = [
-        str(each) for each in found if str(each) != "hydra" and not str(each).startswith((*hidden, "search"))
+    cfg = composed(tuple(item for item in before if options(item.partition("=")[0])))
+    if separator:
+        values = options(key) or [OmegaConf.select(cfg, key, throw_on_missing=False)]
+        return starting(word, [f"{key}={value}" for value in values if not OmegaConf.is_config(value)])
+    place, dot, _ = word.rpartition(".")
+    node = OmegaConf.select(cfg, place) if dot else cfg
+    settings = [
+        f"{place}{dot}{name}{'.' if OmegaConf.is_dict(OmegaConf.select(node, name)) else '='}"
+        for name in (map(str, node) if isinstance(node, DictConfig) else ())
     ]
-    return [*dict.fromkeys([*names, *more])]
+    parent, slash, _ = word.rpartition("/")
+    choices = [f"{parent}{slash}{name}{end}" for name in groups(parent) for end in ("=", "/")]
+    choices = [each for each in choices if each.endswith("=") or groups(each[:-1])]
+    hidden = "hydra" if not word.startswith("hydra") else "-"
+    found = starting(word, [*choices, *settings, *(f"{name}=" for name in SUITE)])
+    return [each for each in dict.fromkeys(found) if not each.startswith(hidden)]
 
 
 SUITE = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register", "sweep.primary", "search")

@@ -19,9 +19,10 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ner_experiments.config import compose
+from ner_experiments.config.job import CommandLine
 from ner_experiments.config.row_settings import as_value, labels
 from ner_experiments.launch.slurm_array import Queue
-from ner_experiments.launch.sweeper import sweep_settings, table_request
+from ner_experiments.launch.sweeper import table_sweep
 from ner_experiments.runs.progress import format_range
 from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, planned_run, sweep_statuses
 from ner_experiments.tables import experiments, sweeps
@@ -95,15 +96,14 @@ def poller(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
 
 def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
     """Output folder and runs of a sweep. ValueError as for `run.py -m`."""
-    if (request := table_request(overrides)) is not None:
-        extra_overrides = [*request.extra_overrides, *request.hydra_overrides]
-        rows = experiments.experiments(request.table, extra_overrides)
+    line = CommandLine.of(overrides)
+    if (request := table_sweep(line)) is not None:
+        rows = experiments.experiments(request.table, request.extra_overrides)
         seeds = request.seeds or experiments.seeds_of_table(request.table)
         firsts = [planned_run(row.row.label, row.cfg) for row in rows]
-        runs = [replace(first, seed=seed) for first in firsts for seed in seeds]
-        return experiments.output_dir(extra_overrides), runs
+        return request.output, [replace(first, seed=seed) for first in firsts for seed in seeds]
 
-    _, settings = sweep_settings(overrides)
+    settings = list(line.experiment)
     if (table := recorded_sweep(settings)) is not None:
         return sweep([f"table={table.name}", *filter(sweeps.is_place, settings)])
     jobs = compose.jobs(settings)

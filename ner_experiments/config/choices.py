@@ -1,93 +1,62 @@
-"""Fast composition: what `hydra.compose` returns without Hydra's own settings, in a fifth of the time.
+"""Overrides as Hydra parses them, and the settings of those that choose files (`model=...`, `data=...`).
 
-Hydra reads and parses some thirty YAML files for every composition, ten of them for its own settings. Here each
-file is parsed once per process and each combination of choices (`model=...`, `data=...`) is merged once; values such
-as `layers=3` are then set in a copy. Which files are chosen, and what an override means, is left to Hydra's functions.
+Hydra composes each combination of choices once per process, which takes a tenth of a second. Values such as `layers=3`
+are set in a copy, so that the jobs of a sweep over values share one composition, and a setting of a swept choice
+(`model=residual,attention model.dropout=0.1`) is set after the choice is made.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
+import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import CachingConfigRepository
-from hydra._internal.defaults_list import create_defaults_list
-from hydra.core.default_element import GroupDefault, ResultDefault
+import hydra
+import omegaconf
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import OverrideParseException
-from hydra.plugins.config_source import ConfigResult
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 
-from ner_experiments.config.conf import CONFIG_NAME, loader
+from ner_experiments.config.conf import CONFIG_NAME, folders, hydra_context, loader, options
 from ner_experiments.config.row_settings import as_value
+from ner_experiments.utils.files import atomic_write, json_digest
 
 HYDRA = "hydra"
 """Key of Hydra's own settings, and first part of the names of their groups."""
+OPEN = ("data.columns", "audit.extra_tests")
+"""Mappings to which any key may be added, as corpora have columns, and runs further test sets, of any name."""
 
 
-class ConfFiles(CachingConfigRepository):
-    """The files of conf/, without Hydra's own settings, each parsed once. Do not change what is returned."""
+@dataclass(frozen=True)
+class Chosen:
+    """The settings of choices, and the file that is chosen in each group, such as "residual" for "model"."""
 
-    def __init__(self, config_loader: Any):
-        super().__init__(config_loader.repository)
-        self.config_loader = config_loader
-        self.settings: dict[str, Any] = {}
-
-    def load_config(self, config_path: str) -> ConfigResult | None:
-        known = f"config_path={config_path}" in self.cache
-        result = super().load_config(config_path)
-        if result is not None and config_path == CONFIG_NAME and not known:
-            assert isinstance(result.config, DictConfig)
-            result.config.pop(HYDRA, None)
-            result.defaults_list = [
-                item for item in result.defaults_list or () if not chooses_for_hydra(item)
-            ]
-        return result
-
-    def settings_of(self, file: ResultDefault) -> Any:
-        """The settings of a file, nested as in the composition."""
-        place = f"{file.config_path}@{file.package}"
-        if place not in self.settings:
-            self.settings[place] = self.config_loader._load_single_config(file, repo=self).config
-        return self.settings[place]
-
-
-def chooses_for_hydra(item: Any) -> bool:
-    return isinstance(item, GroupDefault) and is_of_hydra(item.group or "")
-
-
-def is_of_hydra(key: str) -> bool:
-    return key.split(".")[0].split("/")[0] == HYDRA
-
-
-@cache
-def conf_files() -> ConfFiles:
-    """conf/ as the first `hydra_context` of the process sees it."""
-    return ConfFiles(loader())
+    settings: DictConfig
+    files: Mapping[str, str]
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
-    """The overrides as Hydra parses them; do not change them. Requires a `hydra_context`. Errors: see `parse_with`."""
+    """The overrides as Hydra parses them; do not change them. ValueError for one that its grammar does not have."""
     return [parse_one(override) for override in overrides]
 
 
 @cache  # the jobs of a sweep have few different overrides
 def parse_one(override: str) -> Override:
-    return parse_with(OverridesParser.create(config_loader=loader()), override)
-
-
-def parse_with(parser: OverridesParser, override: str) -> Override:
-    """The override as the parser reads it. ValueError for one that does not follow Hydra's grammar."""
-    try:
-        return parser.parse_overrides([override])[0]
-    except OverrideParseException as error:
-        raise ValueError(f"{override}: {grammar_rule(override)}") from error
+    with hydra_context():
+        try:
+            return OverridesParser.create(config_loader=loader()).parse_overrides([override])[0]
+        except OverrideParseException as error:
+            raise ValueError(f"{override}: {grammar_rule(override)}") from error
 
 
 def grammar_rule(override: str) -> str:
@@ -103,37 +72,69 @@ def grammar_rule(override: str) -> str:
     return f"quote values with special characters: {quoted}"
 
 
-def compose_quickly(overrides: Sequence[Override]) -> DictConfig:
-    """The config of unchecked overrides, none of them a sweep or for Hydra itself. Requires a `hydra_context`."""
-    values = [item for item in overrides if not is_choice(item)]
-    cfg = copy.deepcopy(chosen(tuple(item.input_line for item in overrides if is_choice(item))))
-    ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
-    return cfg
+def is_for_hydra(item: Override) -> bool:
+    return re.split(r"[./]", item.key_or_group)[0] == HYDRA
 
 
 def is_choice(item: Override) -> bool:
     """Whether an override chooses files, by Hydra's rule: `model=residual`, but not `model={hidden_size: 50}`."""
-    return conf_files().group_exists(item.key_or_group) and not isinstance(item.value(), dict)
+    return bool(options(item.key_or_group)) and not isinstance(item.value(), dict)
+
+
+@cache  # all jobs of a sweep have the same overrides for Hydra, and few different choices
+def composed(overrides: tuple[str, ...]) -> DictConfig:
+    """What Hydra composes, with its own settings at `hydra`. Cached: do not change what is returned."""
+    with hydra_context():
+        return hydra.compose(CONFIG_NAME, overrides=[*overrides], return_hydra_config=True)
 
 
 @cache
-def chosen_files(choices: tuple[str, ...]) -> list[ResultDefault]:
-    """The files of the chosen options, in the order in which they are merged."""
-    defaults = create_defaults_list(
-        repo=conf_files(),
-        config_name=CONFIG_NAME,
-        overrides_list=parse(choices),
-        prepend_hydra=False,
-        skip_missing=False,
+def chosen(choices: tuple[str, ...]) -> Chosen:
+    """The settings of the chosen files. Cached: do not change what is returned. HydraException for an unknown one.
+
+    Also kept on disk, by the content of conf/: the rows of all tables have a hundred combinations of choices, for which
+    Hydra needs ten seconds in each command.
+    """
+    digest = json_digest([conf_digest(tuple(folders())), choices])
+    kept = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        / f"ner_experiments/conf/{digest}.json"
     )
-    return list(defaults.defaults)
+    try:
+        settings, files = json.loads(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # not there yet, or damaged
+        composition: Any = OmegaConf.to_container(composed(choices))
+        settings = {name: part for name, part in composition.items() if name != HYDRA}
+        files = composition[HYDRA]["runtime"]["choices"]
+        with suppress(OSError):  # such as a home that cannot be written
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(kept) as part:
+                part.write_text(json.dumps([settings, files]), encoding="utf-8")
+    cfg = OmegaConf.create(settings)
+    OmegaConf.set_struct(cfg, True)  # as Hydra does: a key that is not in conf/ is an error
+    return Chosen(cfg, files)
 
 
 @cache
-def chosen(choices: tuple[str, ...]) -> DictConfig:
-    """The chosen files, merged; cached, so do not change what is returned."""
-    cfg = OmegaConf.create()
-    for file in chosen_files(choices):
-        cfg.merge_with(conf_files().settings_of(file))
-    OmegaConf.set_struct(cfg, True)  # as Hydra does: a key that is not in conf/ is an error
+def conf_digest(folders: tuple[Path, ...]) -> str:
+    """The digest of all that a composition depends on: the files of conf/ and of the user's, and Hydra."""
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.yaml")) if path.is_file()]
+    contents = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    return json_digest([hydra.__version__, omegaconf.__version__, contents])
+
+
+def merged(overrides: Sequence[str]) -> DictConfig:
+    """A new config of checked overrides with one value each: the choices by Hydra, then the other settings in turn."""
+    own = [item for item in parse(overrides) if not is_for_hydra(item)]
+    cfg = copy.deepcopy(chosen(tuple(str(item.input_line) for item in own if is_choice(item))).settings)
+    for item in own:
+        parent, _, name = item.key_or_group.rpartition(".")
+        if is_choice(item):
+            continue
+        if item.is_delete():
+            with open_dict(cfg):
+                del (OmegaConf.select(cfg, parent) if parent else cfg)[name]
+        else:
+            new = parent in OPEN or item.key_or_group in OPEN or item.is_add() or item.is_force_add()
+            OmegaConf.update(cfg, item.key_or_group, item.value(), merge=True, force_add=new)
     return cfg

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import hydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments.config.choices import compose_quickly, parse
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context
-from ner_experiments.config.overrides import check, is_for_hydra, with_new_keys
+from ner_experiments.config.choices import merged, parse_one
+from ner_experiments.config.overrides import check
 
 
 def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
@@ -37,12 +35,9 @@ def resolved(overrides: tuple[str, ...]) -> dict[Any, Any]:
     return settings
 
 
-@cache  # the jobs of a sweep have few different overrides
 def override_value(override: str) -> Any:
     """The value of an override as it is written: 3 for layers=3, but text for layers=${seed}."""
-    with hydra_context():
-        (parsed,) = parse([override])
-        return parsed.value()
+    return parse_one(override).value()
 
 
 def jobs(overrides: Sequence[str]) -> list[list[str]]:
@@ -58,19 +53,6 @@ def _jobs(overrides: tuple[str, ...]) -> list[list[str]]:
 @cache  # a table's rows are composed for checks, for the sweep and for the page
 def _checked(overrides: tuple[str, ...]) -> DictConfig:
     check(overrides)
-    cfg = compose_unchecked(overrides)
+    cfg = merged(overrides)
     OmegaConf.set_readonly(cfg, True)
     return cfg
-
-
-def compose_unchecked(overrides: Sequence[str]) -> DictConfig:
-    """Result of `hydra.compose`, five times as fast for overrides that are neither a sweep nor Hydra's own.
-
-    Unlike there, overrides of the mappings `overrides.OPEN` may add keys.
-    """
-    overrides = with_new_keys(overrides)
-    with hydra_context():
-        parsed = parse(overrides)
-        if any(item.is_sweep_override() or is_for_hydra(item) for item in parsed):
-            return hydra.compose(CONFIG_NAME, overrides=overrides)
-        return compose_quickly(parsed)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from hydra import initialize_config_dir
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -52,8 +52,9 @@ def hydra_context() -> Iterator[None]:
 
 @cache
 def options(group: str) -> list[str]:
-    """The choices of a group of conf/; empty if there is no such group."""
-    return loader().get_group_options(group)
+    """The choices of a group of conf/, or of Hydra; empty if there is no such group."""
+    with hydra_context():
+        return list(loader().get_group_options(group))
 
 
 def folders() -> list[Path]:
@@ -78,10 +79,12 @@ def file_of(path: str) -> Path:
     return next((file for file in files if file.is_file()), files[0])
 
 
-def groups() -> list[str]:
-    """The groups at the top of conf/, without Hydra's own."""
-    return [group for group in loader().list_groups("") if group != "hydra"]
+def groups(parent: str = "") -> list[str]:
+    """The groups at the top of conf/, without Hydra's own, or those in the group `parent`."""
+    with hydra_context():
+        return [group for group in loader().list_groups(parent) if group != "hydra"]
 
 
-def loader() -> Any:
+def loader() -> ConfigLoader:
+    """Hydra's reader of conf/. Requires a `hydra_context`."""
     return GlobalHydra.instance().config_loader()

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from importlib.util import find_spec
 
-import hydra
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments.config import values
+from ner_experiments.config import choices, values
 from ner_experiments.config.choices import parse
-from ner_experiments.config.compose import compose, override_value
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context, options
-from ner_experiments.config.overrides import is_for_hydra, refuse_several_values
-from ner_experiments.config.processes import num_processes
+from ner_experiments.config.conf import options
+from ner_experiments.config.job import CommandLine
+from ner_experiments.config.overrides import refuse_several_values
 from ner_experiments.utils.text import did_you_mean
 
 INSTALL: Mapping[str, tuple[str, str]] = {
@@ -33,19 +30,18 @@ EXTRAS = {
 }
 
 
-def check(overrides: Sequence[str], *, sweep: bool) -> None:
+def check(line: CommandLine, *, sweep: bool) -> None:
     """Raise ValueError for an unknown launcher, sweeper or setting of theirs, and for a sweep without -m."""
-    with hydra_context():
-        items = parse(overrides)
-        own = [item for item in items if is_for_hydra(item)]
-        for item in own:
-            check_plugin(item)
-    if sweep and is_on_a_cluster(overrides) and not has_slurm():
+    for item in parse(line.hydra):
+        check_plugin(item)
+    if sweep and line.is_on_a_cluster and not has_slurm():
         raise ValueError(NO_SLURM)
-    if own:
-        values.check_ranges(composed(tuple(str(item.input_line) for item in own)).launcher, "hydra.launcher.")
+    if line.hydra:
+        values.check_ranges(composed(line.hydra).launcher, "hydra.launcher.")
     if not sweep:
-        refuse_several_values(items, "add -m")
+        if line.is_on_a_cluster:
+            raise ValueError(f"hydra/launcher={line.launcher} launches the jobs of a sweep: add -m")
+        refuse_several_values(parse(line.experiment), "add -m")
 
 
 def check_plugin(item: Override) -> None:
@@ -64,46 +60,16 @@ def check_plugin(item: Override) -> None:
         )
 
 
-@cache  # composing them takes twenty times as long as composing an experiment, and all jobs of a sweep have the same
 def composed(overrides: tuple[str, ...]) -> DictConfig:
     """Hydra's own settings, composed. ValueError, in one line, for overrides that Hydra refuses."""
     try:
-        with hydra_context():
-            cfg = hydra.compose(CONFIG_NAME, overrides=[*overrides], return_hydra_config=True)
-        settings = cfg.hydra
+        settings = choices.composed(overrides).hydra
         assert isinstance(settings, DictConfig)
         OmegaConf.to_container(settings.launcher, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         causes = [error, *([error.__cause__] if error.__cause__ else [])]
         raise ValueError(": ".join(str(each).splitlines()[0].rstrip(".") for each in causes)) from error
     return settings
-
-
-def check_jobs(jobs: Sequence[Sequence[str]], overrides: Sequence[str], *, files: bool = True) -> None:
-    """Raise ValueError for the first job that the launcher chosen by the overrides of the sweep cannot run.
-
-    GPUs and files are looked for only if the jobs run on this machine, and files only if `files`.
-    """
-    here = not is_on_a_cluster(overrides)
-    values.check_jobs(jobs, files=files and here, devices=here)
-    for cfg in map(compose, jobs) if launcher(overrides) == "basic" else ():
-        if num_processes(cfg) > 1:
-            devices, nodes = cfg.trainer.devices, cfg.trainer.num_nodes
-            raise ValueError(
-                f"trainer.devices={devices}, trainer.num_nodes={nodes}: a sweep whose jobs have several "
-                "processes requires hydra/launcher=local or slurm"
-            )
-
-
-def launcher(overrides: Sequence[str]) -> str:
-    """The launcher that overrides choose; by default that of conf/config.yaml."""
-    chosen = [item for item in overrides if item.startswith("hydra/launcher=")]
-    return str(override_value(chosen[-1])) if chosen else "local"
-
-
-def is_on_a_cluster(overrides: Sequence[str]) -> bool:
-    """Whether the jobs run on other machines than this one."""
-    return launcher(overrides) == "slurm"
 
 
 def has_slurm() -> bool:

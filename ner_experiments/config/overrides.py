@@ -7,6 +7,7 @@ must exist, and its value must have the default's type.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
@@ -14,15 +15,14 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import init_from
-from ner_experiments.config.choices import chosen, is_of_hydra, parse
-from ner_experiments.config.conf import groups, hydra_context, options
+from ner_experiments.config.choices import OPEN, chosen, is_for_hydra, parse, parse_one
+from ner_experiments.config.conf import groups, options
 from ner_experiments.config.identity import DEPTH
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.config.safe_yaml import leaves
@@ -32,11 +32,6 @@ SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register
 """Settings that the sweeper takes from the command line. Only sweep.name is also in conf/, as jobs have it too."""
 
 INIT_FROM = "init_from"
-OPEN = ("data.columns", "audit.extra_tests")
-"""Mappings to which any key may be added, as corpora have columns, and runs further test sets, of any name."""
-
-OPENED = tuple(f"{name}{end}" for name in OPEN for end in ".=")
-
 TYPES = {
     bool: "true or false",
     int: "an integer",
@@ -52,18 +47,15 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> list[list[str]]:
 
     Raises ValueError for the first override that names no setting, or gives it a value of the wrong type.
     """
-    with hydra_context():
-        try:
-            if not sweep:
-                refuse_several_values(
-                    parse(overrides), "`jobs` returns the overrides of each of its experiments"
-                )
-            jobs = split(overrides) if sweep else [[*overrides]]
-            for job in jobs:
-                check_job(job)
-            return jobs
-        except HydraException as error:
-            raise ValueError(refusal(error, overrides)) from error
+    if not sweep:
+        refuse_several_values(parse(overrides), "`jobs` returns the overrides of each of its experiments")
+    jobs = split(overrides) if sweep else [[*overrides]]
+    try:
+        for job in jobs:
+            check_job(job)
+    except HydraException as error:
+        raise ValueError(refusal(error, overrides)) from error
+    return jobs
 
 
 def refusal(error: HydraException, overrides: Sequence[str]) -> str:
@@ -79,6 +71,7 @@ def refusal(error: HydraException, overrides: Sequence[str]) -> str:
 def refuse_several_values(items: Iterable[Override], advice: str) -> None:
     """Raise ValueError for an override with several values; `advice` says what to do for a sweep."""
     for item in items:
+        refuse_interval(item)
         if item.is_sweep_override():
             quoted = f"{item.key_or_group}='{as_value(item.get_value_string())}'"
             raise ValueError(
@@ -87,17 +80,28 @@ def refuse_several_values(items: Iterable[Override], advice: str) -> None:
             )
 
 
-def split(overrides: Sequence[str]) -> list[list[str]]:
-    """The cartesian product of the overrides' values, as Hydra's own sweeper makes it.
+def refuse_interval(item: Override) -> None:
+    """Raise ValueError for an interval, from which only a search can draw values."""
+    if item.is_interval_sweep():
+        raise ValueError(f"{item.input_line}: an interval can only be searched: add -m hydra/sweeper=optuna")
 
-    Raises ValueError for an override without any value, such as seed=range(0): Hydra would run nothing.
+
+def split(overrides: Sequence[str]) -> list[list[str]]:
+    """The cartesian product of the overrides' values; of several overrides of a setting, the last one counts.
+
+    Raises ValueError for an override without any value, such as seed=range(0), and for an interval.
     """
-    items = parse(overrides)
-    for item in items:
-        if item.is_discrete_sweep() and not any(True for _ in item.sweep_string_iterator()):
+    choices: dict[str, list[str]] = {}
+    for item in parse(overrides):
+        key = item.get_key_element()
+        refuse_interval(item)
+        if not item.is_sweep_override():
+            choices[key] = [f"{key}={item.get_value_element_as_str()}"]
+        elif values := [*item.sweep_string_iterator()]:
+            choices[key] = [f"{key}={value}" for value in values]
+        else:
             raise ValueError(f"{item.input_line}: no value, so there is nothing to run")
-    (batch,) = BasicSweeper.split_arguments(items, max_batch_size=None)
-    return batch
+    return [[*job] for job in itertools.product(*choices.values())]
 
 
 def check_job(overrides: Sequence[str]) -> None:
@@ -109,7 +113,7 @@ def check_job(overrides: Sequence[str]) -> None:
 @cache  # the jobs of a sweep have few different overrides
 def checked_choice(line: str) -> str | None:
     """The choice of an option that an override makes, such as model=residual; None for any other override."""
-    (item,) = parse([line])
+    item = parse_one(line)
     if is_for_hydra(item) or not options(item.key_or_group):
         return None
     check_choice(item)
@@ -119,15 +123,15 @@ def checked_choice(line: str) -> str | None:
 @cache  # as `checked_choice`
 def check_setting(line: str, choices: tuple[str, ...]) -> None:
     """Check an override beside these choices of options, of which it may be one."""
-    (item,) = parse([line])
+    item = parse_one(line)
     if is_for_hydra(item):
         return
-    defaults = chosen(choices)
+    defaults = chosen(choices).settings
     if not options(item.key_or_group):
         known = known_keys(choices)
         added_to_first_run = item.key_or_group.startswith(f"{INIT_FROM}.") and item.key_or_group not in known
         if not added_to_first_run or item.is_delete():
-            check_key(item, known)
+            check_key(item, known, chosen(choices).files)
             check_value(item, defaults)
         if (added_to_first_run or item.key_or_group == INIT_FROM) and not item.is_delete():
             check_init_from(item, choices)
@@ -141,10 +145,6 @@ def refers_to(settings: DictConfig, key: str) -> bool:
     return any(isinstance(value, str) and f"${{{key}}}" in value for _, value in values)
 
 
-def is_for_hydra(item: Override) -> bool:
-    return is_of_hydra(item.key_or_group)
-
-
 def check_choice(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
     if choice not in options(group):
@@ -155,23 +155,26 @@ def check_choice(item: Override) -> None:
 @cache
 def known_keys(choices: tuple[str, ...]) -> dict[str, None]:
     """The settings beside these choices of options, in order."""
-    return dict.fromkeys(keys(chosen(choices)))
+    return dict.fromkeys(keys(chosen(choices).settings))
 
 
-def check_key(item: Override, known: Mapping[str, None]) -> None:
+def check_key(item: Override, known: Mapping[str, None], files: Mapping[str, str]) -> None:
+    """Raise ValueError for a setting that is not known. files: the chosen file of each group."""
     key = item.key_or_group
+    if item.package is not None:
+        raise ValueError(f"{item.input_line}: {key} is a setting, and only a choice of files has a place (@)")
     if key not in known and not any(name in known and key.rpartition(".")[0] == name for name in OPEN):
         if key in SWEEP_SETTINGS:
             raise ValueError(
                 f"{item.input_line}: {key} is only for sweeps on the command line (python run.py -m)"
             )
+        group, _, name = key.partition(".")
+        if owners := [each for each in options(group) if key in known_keys((f"{group}={each}",))]:
+            raise ValueError(
+                f"{item.input_line}: {group}={files[group]} has no {name}; with it: {', '.join(owners)}"
+            )
         advice = did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{advice}")
-
-
-def with_new_keys(overrides: Sequence[str]) -> list[str]:
-    """The overrides in Hydra's grammar, in which `++` lets those of the mappings in `OPEN` add keys."""
-    return [f"++{item}" if item.startswith(OPENED) else item for item in overrides]
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:
@@ -205,7 +208,7 @@ def check_init_from(item: Override, choices: tuple[str, ...]) -> None:
     for key, value in changes(settings):
         if key not in known:
             raise ValueError(f"{line}: there is no setting {key!r}{did_you_mean(key, known)}")
-        check_type(line, key, value, "null" if value is None else str(value), chosen(choices))
+        check_type(line, key, value, "null" if value is None else str(value), chosen(choices).settings)
         if f"{INIT_FROM}.{key}" not in known and not line.startswith("+"):
             raise ValueError(f"{line}: {INIT_FROM} has no {key!r} yet; to add it: +{line}")
 

@@ -21,9 +21,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments.config.choices import chosen_files, is_choice, parse
+from ner_experiments.config.choices import chosen, is_choice, parse
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import file_of, hydra_context
+from ner_experiments.config.conf import file_of
 from ner_experiments.config.corpora import instantiated
 from ner_experiments.config.identity import inputs
 from ner_experiments.config.init_from import first_run
@@ -178,13 +178,10 @@ def plain(cfg: DictConfig) -> tuple[dict[str, Any], list[str]]:
 def needs(key: str, overrides: Sequence[str]) -> str:
     """The message for a required setting without a value: who needs it, and the comment on it in conf/."""
     group, _, name = key.partition(".")
-    with hydra_context():
-        choices = tuple(item.input_line for item in parse(overrides) if is_choice(item))
-        paths = [str(file.config_path) for file in chosen_files(choices)]
-    files = [path for path in paths if path.startswith(f"{group}/")]
-    who = f"{group}={files[-1].partition('/')[2]}" if files else group
+    files = chosen(tuple(str(item.input_line) for item in parse(overrides) if is_choice(item))).files
+    who = f"{group}={files[group]}" if group in files else group
     leaf = re.compile(rf"^ *{re.escape(name.rpartition('.')[2])}: *\?\?\? *# *(.*)$", re.MULTILINE)
-    texts = [file_of(path).read_text(encoding="utf-8") for path in files]
+    texts = [file_of(f"{group}/{files[group]}").read_text(encoding="utf-8")] if group in files else []
     comments = [found[1] for text in texts if (found := leaf.search(text))]
     return f"{who} needs {key}=...{''.join(f', {comment}' for comment in comments[:1])}"
 

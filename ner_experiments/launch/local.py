@@ -24,7 +24,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from ner_experiments.config.compose import compose
+from ner_experiments.config.job import Job, as_job
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.values import check_ranges, lack_of_gpu
 from ner_experiments.launch import worker
@@ -62,11 +62,15 @@ MEMORY = 2 * 2**30
 
 
 @dataclass(frozen=True)
-class Job:
-    """A job of the sweep. several: whether it starts further processes that train its model with it."""
+class Task:
+    """A job of the sweep, by its number, and its `worker.message`.
+
+    several: whether it starts further processes that train its model with it.
+    """
 
     number: int
-    overrides: list[str]
+    job: Job
+    message: worker.Message
     several: bool
 
 
@@ -76,24 +80,24 @@ class Worker:
 
     process: subprocess.Popen[bytes]
     slot: str | None
-    job: Job
+    task: Task
     outcome: Path
     started: float = field(default_factory=time.monotonic)
     late: bool = False
 
-    def give(self, job: Job, outcome: Path) -> None:
+    def give(self, task: Task, outcome: Path) -> None:
         """Hand a job to the process, which waits for one."""
-        self.job, self.outcome, self.started = job, outcome, time.monotonic()
+        self.task, self.outcome, self.started = task, outcome, time.monotonic()
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps([str(outcome), *job.overrides]).encode() + b"\n")
+            self.process.stdin.write(json.dumps([str(outcome), task.message]).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # the process has died, which `is_done` reports
 
     @property
     def is_done(self) -> bool:
-        return self.process.poll() is not None or (not self.job.several and self.outcome.exists())
+        return self.process.poll() is not None or (not self.task.several and self.outcome.exists())
 
     def stop(self, signal_: signal.Signals) -> None:
         """Send a signal to all processes of the job, of which there are several if they train one model together."""
@@ -128,26 +132,29 @@ class LocalLauncher(Launcher):
         )
         self.jobs, self.minutes, self.gpus = jobs, minutes, gpus
         self.slots = slots(gpus, gpus_per_job) if gpus is not None or not lack_of_gpu() else []
-        self.hydra_overrides: list[str] = []
+        self.logging: dict[str, Any] = {}
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Store only the overrides of Hydra itself: each job composes its own config."""
-        self.hydra_overrides = worker.hydra_overrides(config)
+        """Store only how jobs log: each brings its own config."""
+        self.logging = worker.logging_of(config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        configs = [compose(overrides) for overrides in job_overrides]
+        jobs = [*map(as_job, job_overrides)]
+        configs = [job.cfg for job in jobs]
         devices = self.slots if any(cfg.runtime.accelerator != "cpu" for cfg in configs) else []
         cores = max(cfg.runtime.threads * num_processes(cfg) for cfg in configs)
-        at_a_time = min(self.jobs or spare(devices, cores), len(configs))
-        several = [num_processes(cfg) > 1 for cfg in configs]
-        numbers = largest_first(configs) if 1 < at_a_time < len(configs) else range(len(configs))
-        jobs = [Job(n, list(job_overrides[n]), several[n]) for n in numbers]
+        at_a_time = min(self.jobs or spare(devices, cores), len(jobs))
+        numbers = largest_first(configs) if 1 < at_a_time < len(jobs) else range(len(jobs))
         if at_a_time > 1:
             print(announcement(len(jobs), at_a_time, devices), file=sys.stderr, flush=True)
-        return self.work(jobs, at_a_time, devices)
+        tasks = [
+            Task(n, jobs[n], worker.message(jobs[n], self.logging), num_processes(configs[n]) > 1)
+            for n in numbers
+        ]
+        return self.work(tasks, at_a_time, devices)
 
-    def work(self, jobs: Sequence[Job], at_a_time: int, devices: Sequence[str]) -> Sequence[JobReturn]:
-        waiting = list(jobs)[::-1]
+    def work(self, tasks: Sequence[Task], at_a_time: int, devices: Sequence[str]) -> Sequence[JobReturn]:
+        waiting = list(tasks)[::-1]
         results: dict[int, JobReturn] = {}
         workers: list[Worker] = []
         with tempfile.TemporaryDirectory() as folder, stop_on_exit(workers):
@@ -159,34 +166,36 @@ class LocalLauncher(Launcher):
                 for each in workers:
                     self.stop_if_late(each)
                 for each in [each for each in workers if each.is_done]:
-                    results[each.job.number] = self.result(each)
+                    results[each.task.number] = self.result(each)
                     if each.process.poll() is None and waiting and not waiting[-1].several and not each.late:
-                        job = waiting.pop()
-                        each.give(job, Path(folder) / f"{job.number}.json")
+                        task = waiting.pop()
+                        each.give(task, Path(folder) / f"{task.number}.json")
                     else:
                         workers.remove(each)
                         each.process.communicate()  # closes its stdin, and waits for its end
-                    report(results, len(jobs), len(workers))
-        return [results[number] for number in range(len(jobs))]
+                    report(results, len(tasks), len(workers))
+        return [results[number] for number in range(len(tasks))]
 
-    def start(self, job: Job, folder: Path, workers: Sequence[Worker], devices: Sequence[str]) -> Worker:
+    def start(self, task: Task, folder: Path, workers: Sequence[Worker], devices: Sequence[str]) -> Worker:
         """Start a process for a job, on the slot with the fewest jobs."""
         load = {slot: sum(each.slot == slot for each in workers) for slot in devices}
         slot = min(load, key=load.__getitem__) if load else None
-        outcome = folder / f"{job.number}.json"
-        program = [sys.executable, "-m", "ner_experiments.launch.worker", *self.hydra_overrides]
-        # further processes of the job repeat this command line, so the job has to be in it
-        arguments = ["--job", str(outcome), *job.overrides] if job.several else []
+        outcome = folder / f"{task.number}.json"
+        program = [sys.executable, "-m", "ner_experiments.launch.worker"]
+        if task.several:  # further processes of the job repeat this command line, so the job has to be in it
+            given = folder / f"{task.number}_job.json"
+            given.write_text(json.dumps([str(outcome), task.message]), encoding="utf-8")
+            program += ["--job", str(given)]
         process = subprocess.Popen(
-            [*program, *arguments],
+            program,
             stdin=subprocess.PIPE,  # closes when this process ends, which stops the job
             env={**os.environ, "PYTHONPATH": worker.python_path()}
             | ({} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}),
             start_new_session=True,
         )
-        started = Worker(process, slot, job, outcome)
-        if not job.several:
-            started.give(job, outcome)
+        started = Worker(process, slot, task, outcome)
+        if not task.several:
+            started.give(task, outcome)
         return started
 
     def stop_if_late(self, each: Worker) -> None:
@@ -202,8 +211,8 @@ class LocalLauncher(Launcher):
     def result(self, each: Worker) -> JobReturn:
         if each.late and not each.outcome.exists():
             reason = f"stopped after {self.minutes:g} minutes; rerun the command to resume"
-            return worker.failed(each.job.overrides, reason)
-        return worker.job_return(each.outcome, each.job.overrides, each.process.returncode or 0)
+            return worker.failed(each.task.job.overrides, reason)
+        return worker.job_return(each.outcome, each.task.job.overrides, each.process.returncode or 0)
 
 
 class BasicLauncher(Launcher):
@@ -212,25 +221,16 @@ class BasicLauncher(Launcher):
     Hydra's composes the settings of Hydra itself again for every job.
     """
 
-    def __init__(self) -> None:
-        self.hydra_overrides: list[str] = []
-
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Store only the overrides of Hydra itself: each job composes its own config."""
-        self.hydra_overrides = worker.hydra_overrides(config)
+        self.logging = worker.logging_of(config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        return work_here(self.hydra_overrides, job_overrides)
-
-
-def work_here(hydra_overrides: list[str], job_overrides: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
-    """Run the jobs one after another in this process."""
-    results: dict[int, JobReturn] = {}
-    for number, overrides in enumerate(job_overrides):
-        content = worker.outcome([*hydra_overrides, *overrides])
-        results[number] = worker.returned(overrides, content)
-        report(results, len(job_overrides), 0)
-    return list(results.values())
+        results: dict[int, JobReturn] = {}
+        for number, job in enumerate(map(as_job, job_overrides)):
+            content = worker.outcome(worker.message(job, self.logging))
+            results[number] = worker.returned(job.overrides, content)
+            report(results, len(job_overrides), 0)
+        return [*results.values()]
 
 
 def report(results: dict[int, JobReturn], total: int, running: int) -> None:

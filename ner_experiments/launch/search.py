@@ -22,16 +22,15 @@ from omegaconf import MISSING
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.config.compose import compose
+from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.config.launch_settings import INSTALL, composed
-from ner_experiments.config.overrides import SWEEP_SETTINGS
-from ner_experiments.config.row_settings import as_value
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.launch import search_space
 from ner_experiments.launch.sweeper import TableSweeper, exit_refused
 from ner_experiments.launch.worker import reason
 from ner_experiments.runs.code import code_of, digest
-from ner_experiments.tables.experiments import joined, key, output_dir, root
+from ner_experiments.tables.experiments import joined, key, output_dir
 from ner_experiments.utils.files import json_digest
 
 if TYPE_CHECKING:
@@ -106,16 +105,15 @@ class OptunaSweeper(TableSweeper):
         study_name: str | None,
         storage: str | None,
     ) -> None:
-        super().__init__()
         self.sampler, self.n_trials, self.n_jobs = sampler, n_trials, n_jobs
         self.study_name, self.storage = study_name, storage
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
         from ner_experiments.launch import search_summary  # slow to import: Optuna
 
-        space = search_space.read_space(arguments)
+        assert isinstance(self.plan, search_space.Space)
         try:
-            with self.open_study(space) as study:
+            with self.open_study(self.plan) as study:
                 print(
                     f"{study.folder.name}: {study.progress(self.n_trials)}; stored in {study.folder}",
                     flush=True,
@@ -162,18 +160,15 @@ class OptunaSweeper(TableSweeper):
         """Run trials until the search has `n_trials`; return how many failed."""
         failed = 0
         while batch := study.next_trials(self.n_jobs, self.n_trials):
-            jobs = [study.space.jobs(study.overrides(trial)) for trial in batch]
-            names = [
-                [
-                    f"sweep.name={study.study.study_name}",
-                    f"sweep.row={as_value(' '.join(study.overrides(trial)))}",
-                ]
-                for trial, own in zip(batch, jobs, strict=True)
-                for _ in own
+            points = [study.overrides(trial) for trial in batch]
+            jobs = [
+                Job(tuple(job), study.study.study_name, " ".join(point))
+                for point in points
+                for job in study.space.jobs(point)
             ]
-            results = iter(self.launch([job for own in jobs for job in own], names))
-            for trial, own in zip(batch, jobs, strict=True):
-                failed += not record_trial(study, trial, [next(results) for _ in own])
+            results = iter(self.launch(jobs))
+            for trial in batch:
+                failed += not record_trial(study, trial, [next(results) for _ in study.space.seeds])
             study.write(self.n_trials, self.sampler_name)
         return failed
 
@@ -227,41 +222,32 @@ def record_trial(study: "SearchStudy", trial: "Trial", jobs: Sequence[JobReturn]
 # The command line
 
 
-def search_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
-    """The overrides of a search, with `search=NAME` replaced by its ranges; None if nothing is searched.
-
-    Raises ValueError for settings and ranges that a search cannot have. Both ends of each range are composed.
-    """
+def expanded(overrides: Sequence[str], *, sweep: bool) -> list[str]:
+    """The overrides with `search=NAME` replaced by its ranges. ValueError for a search without -m or Optuna."""
     named = [item for item in overrides if key(item) == SPACE]
     if not named and SWEEPER not in overrides:
-        refuse_intervals(overrides)
-        return None
+        return [*overrides]
     if not sweep:
         raise ValueError(f"{(named or [SWEEPER])[0]} is a search: add -m")
     if find_spec("optuna") is None:
         raise ValueError(INSTALL[SWEEPER][1])
     ranges = [item for each in named for item in search_space.shipped(each.partition("=")[2])]
-    asked = joined([SWEEPER], ranges, [item for item in overrides if item not in named])
-    for item in asked:
-        if key(item) in SWEEP_SETTINGS:
-            raise ValueError(
-                f"{item}: {NOT_OF_A_SEARCH.get(key(item), 'a search takes seeds as seed=1,2,3')}"
-            )
-    check_settings([item for item in asked if root(item) == "hydra"])
-    search_space.read_space(asked).check(asked)
-    return list(asked)
+    return [*joined([SWEEPER], ranges, [item for item in overrides if item not in named])]
 
 
-def refuse_intervals(overrides: Sequence[str]) -> None:
-    """Raise ValueError for an interval outside a search: only a search can draw values from it."""
-    for item in overrides:
-        if re.match(r"[^=]+=\W*(\w+\W+)*interval\(", item):
-            raise ValueError(f"{item}: an interval can only be searched: add -m {SWEEPER}")
+def planned(line: CommandLine) -> search_space.Space:
+    """The space of a search. ValueError for settings and ranges that it cannot have, whose ends are all composed."""
+    for name, item in line.sweep.items():
+        raise ValueError(f"{item}: {NOT_OF_A_SEARCH.get(name, 'a search takes seeds as seed=1,2,3')}")
+    check_settings(line.hydra)
+    space = search_space.read_space(line.experiment)
+    space.check(line)
+    return space
 
 
-def check_settings(overrides: Sequence[str]) -> None:
+def check_settings(overrides: tuple[str, ...]) -> None:
     """Raise ValueError if an override for Hydra names no setting, or has a value that a search cannot have."""
-    settings = composed(tuple(overrides)).sweeper
+    settings = composed(overrides).sweeper
     for name in ("n_trials", "n_jobs"):
         if settings[name] < 1:
             raise ValueError(f"hydra.sweeper.{name} must be at least 1, got {settings[name]}")

@@ -27,9 +27,9 @@ from hydra.core.override_parser.types import (
 from ner_experiments.config import conf, safe_yaml
 from ner_experiments.config.choices import parse
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import file_of, hydra_context
+from ner_experiments.config.conf import file_of
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
-from ner_experiments.config.overrides import is_for_hydra
+from ner_experiments.config.job import CommandLine
 from ner_experiments.launch.checks import check_jobs
 from ner_experiments.tables.experiments import root
 from ner_experiments.utils.text import did_you_mean
@@ -188,18 +188,15 @@ class Space:
         text = json.dumps([self.settings(), *more], sort_keys=True)
         return f"{keys[:50]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
-    def check(self, overrides: Sequence[str]) -> None:
-        """Raise ValueError if a choice or an end of a range is invalid for its setting, or changes the data.
-
-        overrides: those of the search, with its launcher among them.
-        """
+    def check(self, line: CommandLine) -> None:
+        """Raise ValueError if a choice or an end of a range is invalid for its setting, or changes the data."""
         data = None
         for each, job in self.checked_jobs():
             try:
                 cfg = compose(job)
             except ValueError as error:
                 raise ValueError(f"{each.key}={each.text}: {error}{whole_hint(each)}") from error
-            check_values(each, [job], overrides)
+            check_values(each, [job], line)
             data = data or cfg.data
             if cfg.data != data:
                 raise ValueError(f"{each.key}={each.text}: trials on different data cannot be compared")
@@ -214,10 +211,10 @@ class Space:
                 yield each, self.jobs(self.overrides({**first, each.key: value}))[0]
 
 
-def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
+def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]], line: CommandLine) -> None:
     """Raise ValueError, with the range, for values that no job can have."""
     try:
-        check_jobs(jobs, overrides)
+        check_jobs(jobs, line)
     except ValueError as error:
         raise ValueError(f"{dimension.key}={dimension.text}: {error}") from error
 
@@ -230,19 +227,17 @@ def whole_hint(dimension: Dimension) -> str:
 
 
 def read_space(overrides: Sequence[str]) -> Space:
-    """The space of the overrides of a command line, without those for Hydra. ValueError for an impossible range."""
-    with hydra_context():
-        items = parse(overrides)
-        dimensions: list[Dimension] = []
-        fixed: list[str] = []
-        seeds: tuple[int, ...] = (1,)
-        for item in items:
-            if item.key_or_group == "seed":
-                seeds = seeds_of(item)
-            elif item.is_sweep_override():
-                dimensions.append(dimension(item))
-            elif not is_for_hydra(item):
-                fixed.append(str(item.input_line))
+    """The space of the overrides of a command line. ValueError for an impossible range."""
+    dimensions: list[Dimension] = []
+    fixed: list[str] = []
+    seeds: tuple[int, ...] = (1,)
+    for item in parse(overrides):
+        if item.key_or_group == "seed":
+            seeds = seeds_of(item)
+        elif item.is_sweep_override():
+            dimensions.append(dimension(item))
+        else:
+            fixed.append(str(item.input_line))
     if not dimensions:
         raise ValueError(
             "there is nothing to search: give a setting a range, such as 'optimizer.lr=interval(0.001,0.01)', "

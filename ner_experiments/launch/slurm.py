@@ -17,8 +17,9 @@ from hydra.core.utils import JobReturn
 from hydra.errors import CompactHydraException
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
+from ner_experiments.config.job import Job, as_job
 from ner_experiments.config.launch_settings import INSTALL, NO_SLURM, has_slurm
 from ner_experiments.launch import worker
 from ner_experiments.launch.slurm_array import OUTCOME, SlurmArray
@@ -78,30 +79,26 @@ class SlurmLauncher(Launcher):
 
     def __init__(self, **settings: Any) -> None:
         self.settings = SlurmLauncherConfig(**settings)
-        self.name = ""
-        self.hydra_overrides: list[str] = []
+        self.logging: dict[str, Any] = {}
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        self.hydra_overrides = worker.hydra_overrides(config)
-        table = OmegaConf.select(config, "hydra.sweeper.table")
-        self.name = table or "ner_experiments"  # squeue shows its first eight letters
+        self.logging = worker.logging_of(config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        jobs = [list(overrides) for overrides in job_overrides]
-        folder = self.folder(jobs[0])
+        jobs = [*map(as_job, job_overrides)]
+        folder = self.folder(jobs[0].overrides)
         submitted = self.submit(folder, jobs)
-        outcomes = SlurmArray(folder, dict(zip(submitted, jobs, strict=True))).wait()
+        overrides = [job.overrides for job in jobs]
+        outcomes = SlurmArray(folder, dict(zip(submitted, overrides, strict=True))).wait()
         return [
-            worker.failed(overrides, outcome)
-            if isinstance(outcome, str)
-            else worker.completed(overrides, outcome)
-            for overrides, outcome in zip(jobs, outcomes, strict=True)
+            worker.failed(own, outcome) if isinstance(outcome, str) else worker.completed(own, outcome)
+            for own, outcome in zip(overrides, outcomes, strict=True)
         ]
 
     def folder(self, overrides: Sequence[str]) -> Path:
         return Path(self.settings.folder) if self.settings.folder else output_dir(overrides) / "slurm"
 
-    def submit(self, folder: Path, jobs: Sequence[list[str]]) -> list[str]:
+    def submit(self, folder: Path, jobs: Sequence[Job]) -> list[str]:
         """SLURM's job ids. SlurmError if submitit or SLURM is missing, or if SLURM rejects the jobs."""
         try:
             from submitit import SlurmExecutor  # slow to import, and only for SLURM
@@ -112,10 +109,12 @@ class SlurmLauncher(Launcher):
             raise SlurmError(NO_SLURM)
         folder.mkdir(parents=True, exist_ok=True)
         executor = SlurmExecutor(folder, max_num_timeout=self.settings.max_num_timeout)
-        executor.update_parameters(**self.parameters())
+        name = jobs[0].sweep or "ner_experiments"  # squeue shows its first eight letters
+        executor.update_parameters(job_name=name, **self.parameters())
         try:
             with job_environment():
-                submitted = executor.submit_array([ArrayTask([*self.hydra_overrides, *job]) for job in jobs])
+                tasks = [ArrayTask(worker.message(job, self.logging)) for job in jobs]
+                submitted = executor.submit_array(tasks)
         except (FailedJobError, FailedSubmissionError) as error:
             message = " ".join(str(error).split())
             raise SlurmError(f"hydra/launcher=slurm: sbatch rejected the jobs: {message}") from error
@@ -137,7 +136,6 @@ class SlurmLauncher(Launcher):
         }
         return {
             **{name: value for name, value in optional.items() if value is not None},
-            "job_name": self.name,
             "nodes": chosen.nodes,
             "ntasks_per_node": chosen.tasks_per_node,
             "cpus_per_task": chosen.cpus_per_task,
@@ -175,8 +173,8 @@ class ArrayTask:
     Its outcome is written as JSON, so that nothing has to be unpickled.
     """
 
-    def __init__(self, overrides: list[str]) -> None:
-        self.overrides = overrides
+    def __init__(self, message: worker.Message) -> None:
+        self.message = message
 
     def __call__(self) -> None:
         """Write the result of `worker.run`, or the reason for its failure, which is also raised to stop submitit."""
@@ -201,7 +199,7 @@ class ArrayTask:
 
         signal.signal(limit, requeue_near_limit)
         try:
-            write_outcome(environment, {"result": worker.run(self.overrides)})
+            write_outcome(environment, {"result": worker.run(self.message)})
         except Exception as error:
             reason = worker.reason(error)
             write_outcome(environment, {"failed": reason})

@@ -7,12 +7,11 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep
+from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import CompactHydraException, InstantiationException
@@ -22,9 +21,8 @@ from omegaconf import DictConfig
 
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.config import compose
-from ner_experiments.config.choices import parse_with
-from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
-from ner_experiments.config.row_settings import as_value
+from ner_experiments.config.choices import parse, parse_one
+from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.experiment_data import unread_error
 from ner_experiments.launch import summary
 from ner_experiments.launch.checks import check_jobs
@@ -43,49 +41,39 @@ if TYPE_CHECKING:
 
 @dataclass
 class TableSweeperConfig:
-    """The command line as the sweeper gets it, see `sweeper_overrides`.
-
-    table: a published table or a recorded sweep, whose unfinished runs are the jobs. seeds: empty for its own.
-    overrides: those of all jobs of a table. name: name to record a sweep under; empty to name it after what varies.
-    looks: the numbers of seeds at which the sweep decides whether to add more; empty for a fixed number.
-    register: whether to register the sweep before it starts; primary: "A - B" for the rows whose difference is tested.
-    """
+    """`hydra/sweeper=table` has no settings: the sweep comes with the task, see `TableSweeper.setup`."""
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.TableSweeper"
-    table: str = ""
-    seeds: list[int] = field(default_factory=list)
-    overrides: list[str] = field(default_factory=list)
-    name: str = ""
-    looks: list[int] = field(default_factory=list)
-    register: bool = False
-    primary: str = ""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a command line asks for: the unfinished runs of a table, or jobs, which become a recorded table.
+
+    jobs: the overrides of each; None for those of the table. extra_overrides: those beside the rows'. seeds, looks:
+    those to add to the table's. register: whether to register the sweep before it starts; primary: "A - B" for the
+    rows whose difference is tested.
+    """
+
+    table: Table
+    jobs: list[list[str]] | None
+    extra_overrides: list[str]
+    seeds: list[int]
+    looks: list[int]
+    register: bool
+    primary: str
+
+    @property
+    def output(self) -> Path:
+        return output_dir(self.extra_overrides)
 
 
 class TableSweeper(Sweeper):
-    """Launches the cartesian product of the overrides' values, or the unfinished runs of a table.
-
-    A failed job stops no other. The command line was checked before Hydra was started, see commands/train.py.
-    """
-
-    def __init__(
-        self,
-        table: str = "",
-        seeds: Sequence[int] = (),
-        overrides: Sequence[str] = (),
-        name: str = "",
-        looks: Sequence[int] = (),
-        register: bool = False,
-        primary: str = "",
-    ) -> None:
-        self.table = table
-        self.seeds = list(seeds)
-        self.extra_overrides = list(overrides)
-        self.name = name
-        self.looks = tuple(looks)
-        self.register, self.primary = register, primary
+    """Runs the `Sweep` that comes with the task. A failed job stops no other."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        self.hydra_context, self.config = hydra_context, config
+        """Take the checked sweep from the task's attribute `plan`, so that nothing of it has to be text again."""
+        self.plan = getattr(task_function, "plan", None)
         try:
             self.launcher = Plugins.instance().instantiate_launcher(
                 hydra_context=hydra_context, task_function=task_function, config=config
@@ -95,71 +83,34 @@ class TableSweeper(Sweeper):
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
         """Run the sweep and return its jobs; a user error ends the process in one line."""
+        assert isinstance(self.plan, Sweep)
         try:
-            return self.launch_and_show(arguments)
+            return self.launch_and_show(self.plan)
         except (ValueError, OSError) as error:
             exit_refused(error)
 
-    def launch_and_show(self, arguments: list[str]) -> Sequence[JobReturn]:
+    def launch_and_show(self, sweep: Sweep) -> Sequence[JobReturn]:
         from ner_experiments.tables import looks, scores  # slow to import: SciPy
 
-        assert self.config is not None
-        if self.table:
-            table = sweeps.find(self.table, output_dir(self.extra_overrides))
-            extra_overrides, jobs = self.extra_overrides, None
+        table = sweep.table if sweep.jobs is None else sweeps.named(sweep.table, sweep.output)
+        registration = registered(sweep, table)
+        if sweep.jobs is not None:
+            table = sweeps.record(table, sweep.output)
+        table = sweeps.add_to_record(table, sweep.output, sweep.seeds, sweep.looks)
+        if sweep.looks:
+            results = self.launch_looks(replace(table, looks=tuple(sweep.looks)), sweep.extra_overrides)
+        elif sweep.jobs is None:
+            jobs, finished = unfinished(table, sweep.extra_overrides, sweep.seeds)
+            print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
+            results = self.launch(named(table, jobs, sweep.extra_overrides, registration)) if jobs else []
         else:
-            jobs = split(arguments)
-            extra_overrides = [item for item in arguments if sweeps.is_place(item)]
-            table = sweeps.of_jobs(jobs, self.name, arguments, looks=self.looks)
-            table = sweeps.named(table, Path(self.config.output_dir))
-        self.registration = self.registered(table, extra_overrides)
-        if jobs is not None:
-            table = sweeps.record(table, Path(self.config.output_dir))
-        table = sweeps.add_to_record(table, output_dir(extra_overrides), self.seeds, self.looks)
-        if self.looks:
-            results = self.launch_looks(replace(table, looks=self.looks), extra_overrides)
-        elif jobs is None:
-            results = self.launch_table(table)
-        else:
-            results = self.launch(jobs, self.names(table, jobs, extra_overrides))
-        page = looks.at_looks(scores.collect(table, extra_overrides))
+            results = self.launch(named(table, sweep.jobs, sweep.extra_overrides, registration))
+        page = looks.at_looks(scores.collect(table, sweep.extra_overrides))
         failed = summary.show(results, finished=summary.finished_runs(page)) if results else 0
-        self.show_table(page)
+        show_table(page, of_a_table=sweep.jobs is None)
         if failed:
             sys.exit(1)
         return results
-
-    def registered(self, table: Table, extra_overrides: Sequence[str]) -> str:
-        """Hash of the registration of a sweep or table, which is written now if that is asked for; "" without one."""
-        from ner_experiments.tables import sweep_registration  # slow to import: SciPy
-
-        output = output_dir(extra_overrides)
-        if self.register:
-            seeds = self.seeds or table.seeds
-            found = sweep_registration.register(table, extra_overrides, seeds, self.primary, output)
-        elif (path := sweep_registration.place(table, extra_overrides, output)).exists():
-            found = sweep_registration.read(path)
-        else:
-            return ""
-        if self.looks:
-            raise ValueError(f"sweep.looks: {found.path} has a fixed number of seeds")
-        print(f"Registered: {found}", flush=True)
-        return found.hash
-
-    def names(
-        self, table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str]
-    ) -> list[list[str]]:
-        """For each job, the overrides that say which sweep, row and registration it belongs to."""
-        registration = [f"sweep.registration={as_value(self.registration)}"] if self.registration else []
-        labels = sweeps.rows_of(table, jobs, extra_overrides)
-        return [
-            [f"sweep.name={table.name}", f"sweep.row={as_value(label)}", *registration] for label in labels
-        ]
-
-    def launch_table(self, table: Table) -> Sequence[JobReturn]:
-        jobs, finished = unfinished(table, self.extra_overrides, self.seeds)
-        print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
-        return self.launch(jobs, self.names(table, jobs, self.extra_overrides)) if jobs else []
 
     def launch_looks(self, table: Table, extra_overrides: Sequence[str]) -> Sequence[JobReturn]:
         """Add seeds, look by look, to the rows that are not decided; see tables/looks.py."""
@@ -170,7 +121,7 @@ class TableSweeper(Sweeper):
         seen = 0
         while True:
             page = scores.collect(table, extra_overrides)
-            decision = looks.decide(page, self.looks, table.seeds[0])
+            decision = looks.decide(page, table.looks, table.seeds[0])
             seeds = {seed for row in page.results for seed in row.runs} & {*seeds_of_looks(table)}
             seeds |= {seed for missing in decision.to_run.values() for seed in missing}
             sweeps.add_to_record(table, output_dir(extra_overrides), seeds)
@@ -181,20 +132,16 @@ class TableSweeper(Sweeper):
             if not jobs:
                 return results
             print(f"{table.name}: {len(jobs)} runs to do", flush=True)
-            returned = self.launch(jobs, self.names(table, jobs, extra_overrides))
+            returned = self.launch(named(table, jobs, extra_overrides))
             results += returned
             if any(job.status.name != "COMPLETED" for job in returned):
                 return results
 
-    def launch(self, jobs: list[list[str]], names: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
-        """Run all jobs; those that another command is working on are tried again when it has left them.
-
-        names: for each job the overrides that name it for loggers; its outcome is returned without them.
-        """
+    def launch(self, jobs: Sequence[Job]) -> Sequence[JobReturn]:
+        """Run all jobs; those that another command is working on are tried again when it has left them."""
         assert self.launcher is not None
-        named = [[*job, *name] for job, name in zip(jobs, names, strict=True)]
         try:
-            results = list(self.launcher.launch(named, initial_job_idx=0))
+            results = list(self.launcher.launch(jobs, initial_job_idx=0))
         except CompactHydraException as error:
             exit_refused(error)
         while elsewhere := {
@@ -204,54 +151,80 @@ class TableSweeper(Sweeper):
             print(f"{runs} being trained by another command; waiting", flush=True)
             free = locks.wait_for_one(list(map(Path, elsewhere.values())))
             again = [number for number, folder in elsewhere.items() if Path(folder) in free]
-            returned = self.launcher.launch([named[number] for number in again], initial_job_idx=len(jobs))
-            for number, job in zip(again, returned, strict=True):
-                results[number] = job
-        for result, overrides in zip(results, jobs, strict=True):
-            result.overrides = overrides
-        save_reasons(results)
+            returned = self.launcher.launch([jobs[number] for number in again], initial_job_idx=len(jobs))
+            for number, result in zip(again, returned, strict=True):
+                results[number] = result
+        for result, job in zip(results, jobs, strict=True):
+            result.overrides = list(job.overrides)  # without the names that a launcher of Hydra returns
+        save_reasons(results, jobs)
         return results
 
-    def show_table(self, page: "Page") -> None:
-        from ner_experiments.tables import render  # slow to import: SciPy
 
-        table = page.table
-        if self.table:
-            print(f"\n{render.markdown(page)}")
-        elif page.runs:
-            if answer := render.answer(page):
-                print(f"\n{answer}\n")
-            place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
-            name = shlex.join([table.name, *([place] if place else [])])
-            print(
-                f"Recorded as {table.name}: `ner-experiments table {name}` shows this and where the runs are, "
-                f"`ner-experiments report {name}` builds a report"
-            )
+def show_table(page: "Page", *, of_a_table: bool) -> None:
+    """Print the table, or for a sweep of the command line its verdict and how it is called."""
+    from ner_experiments.tables import render  # slow to import: SciPy
+
+    table = page.table
+    if of_a_table:
+        print(f"\n{render.markdown(page)}")
+    elif page.runs:
+        if answer := render.answer(page):
+            print(f"\n{answer}\n")
+        place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
+        name = shlex.join([table.name, *([place] if place else [])])
+        print(
+            f"Recorded as {table.name}: `ner-experiments table {name}` shows this and where the runs are, "
+            f"`ner-experiments report {name}` builds a report"
+        )
 
 
-def save_reasons(jobs: Sequence[JobReturn]) -> None:
+def save_reasons(results: Sequence[JobReturn], jobs: Sequence[Job]) -> None:
     """Write why jobs failed that left no files, so that `watch` does not show them as waiting.
 
     Such a job was refused before anything was read, or its process was killed while it read the data.
     """
-    if all(job.status is JobStatus.COMPLETED for job in jobs):
+    if all(result.status is JobStatus.COMPLETED for result in results):
         return
     with suppress(ValueError, OSError):  # such as a full disk; the summary has the reasons as well
-        configs = [compose.compose([*(job.overrides or ())]) for job in jobs]
-        planned = [planned_run("", cfg) for cfg in configs]
-        statuses = sweep_statuses(planned, Path(configs[0].output_dir), {})
-        for job, cfg, status in zip(jobs, configs, statuses, strict=True):
-            if job.status is not JobStatus.COMPLETED and status.state == WAITING:
-                path = unread_error(cfg)
+        planned = [planned_run("", job.cfg) for job in jobs]
+        statuses = sweep_statuses(planned, Path(jobs[0].cfg.output_dir), {})
+        for result, job, status in zip(results, jobs, statuses, strict=True):
+            if result.status is not JobStatus.COMPLETED and status.state == WAITING:
+                path = unread_error(job.cfg)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_write(path) as part:
-                    part.write_text(f"{reason(job._return_value)}\n", encoding="utf-8")
+                    part.write_text(f"{reason(result._return_value)}\n", encoding="utf-8")
 
 
 def exit_refused(error: BaseException) -> NoReturn:
     """Print the error in one line, where Hydra would add how to see its traceback, and exit."""
     print(error, file=sys.stderr)
     sys.exit(1)
+
+
+def registered(sweep: Sweep, table: Table) -> str:
+    """Hash of the registration of a sweep or table, which is written now if that is asked for; "" without one."""
+    from ner_experiments.tables import sweep_registration  # slow to import: SciPy
+
+    if sweep.register:
+        seeds = sweep.seeds or table.seeds
+        found = sweep_registration.register(table, sweep.extra_overrides, seeds, sweep.primary, sweep.output)
+    elif (path := sweep_registration.place(table, sweep.extra_overrides, sweep.output)).exists():
+        found = sweep_registration.read(path)
+    else:
+        return ""
+    if sweep.looks:
+        raise ValueError(f"sweep.looks: {found.path} has a fixed number of seeds")
+    print(f"Registered: {found}", flush=True)
+    return found.hash
+
+
+def named(
+    table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str], registration: str = ""
+) -> list[Job]:
+    """The jobs with the sweep, row and registration that each belongs to."""
+    labels = sweeps.rows_of(table, jobs, extra_overrides)
+    return [Job(tuple(job), table.name, label, registration) for job, label in zip(jobs, labels, strict=True)]
 
 
 def seeds_of_looks(table: Table) -> range:
@@ -263,64 +236,77 @@ def jobs_of(to_run: Mapping[str, Sequence[int]], overrides: Mapping[str, Sequenc
     return [[*overrides[label], f"seed={seed}"] for label, seeds in to_run.items() for seed in seeds]
 
 
-def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
-    """The command line with `table=`, `seeds=` and `sweep.*` as settings of `TableSweeper`; None if it has none.
+# The command line
 
-    All overrides of a table become one setting: Hydra would check them against conf/ without those of the rows.
-    Composes every row of a table, and every job of a sweep. ValueError for an invalid table, row, override or setting.
-    """
-    own, others = sweep_settings(overrides)
-    if (request := table_request(overrides)) is not None:
-        if not sweep:
-            name = f"table={request.table.name}"
-            raise ValueError(f"{name} requests a sweep: add -m, as in `python run.py -m {name}`")
-        check_rows(request, overrides)
-        return [
-            f"hydra.sweeper.table={request.table.name}",
-            *([f"hydra.sweeper.seeds={request.seeds}"] if request.seeds else []),
-            *([f"hydra.sweeper.looks={request.looks}"] if request.looks else []),
-            *registering(own),
-            f"hydra.sweeper.overrides=[{','.join(map(as_value, request.extra_overrides))}]",
-            *request.hydra_overrides,
-        ]
-    if not sweep:
-        if own:
-            raise ValueError(f"{next(iter(own.values()))} requires a sweep: add -m")
-        return None
-    if any(item.partition("=")[0] == "hydra/sweeper" for item in others):
-        return None  # another sweeper, which has settings of its own
-    items = [item for item in others if not is_for_hydra(parse([item])[0])]
-    jobs = compose.jobs(items)
-    check_jobs(jobs, overrides)
-    name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
-    table = sweeps.of_jobs(jobs, name, items, looks)
+
+def planned(line: CommandLine) -> Sweep:
+    """The sweep of a command line. ValueError for a table, row, override or setting that is not valid."""
+    if (sweep := table_sweep(line)) is not None:
+        check_rows(sweep, line)
+        return sweep
+    jobs = compose.jobs(line.experiment)
+    check_jobs(jobs, line)
+    looks = parse_looks(line.sweep.get("sweep.looks"), line.experiment)
+    table = sweeps.of_jobs(jobs, line.value("sweep.name"), line.experiment, looks)
     check_looks(table)
-    sweeps.named(table, output_dir(items))
-    return [
-        *others,
-        *([f"hydra.sweeper.name={name}"] if name else []),
-        *([f"hydra.sweeper.looks={looks}"] if looks else []),
-        *registering(own),
-    ]
+    places = [item for item in line.experiment if sweeps.is_place(item)]
+    sweep = Sweep(table, jobs, places, [], looks, *registering(line))
+    sweeps.named(table, sweep.output)
+    return sweep
 
 
-def registering(own: Mapping[str, str]) -> list[str]:
-    """`sweep.register` and `sweep.primary` as settings of `TableSweeper`. ValueError for values they cannot have."""
+def registering(line: CommandLine) -> tuple[bool, str]:
+    """The values of `sweep.register` and `sweep.primary`. ValueError for values they cannot have."""
+    own, register = line.sweep, line.value("sweep.register")
     if "sweep.register" not in own:
         if "sweep.primary" in own:
             raise ValueError(f"{own['sweep.primary']} is registered: add sweep.register=true")
-        return []
-    if value(own, "sweep.register") not in ("true", "false"):
+        return False, ""
+    if register not in ("true", "false"):
         raise ValueError(f"{own['sweep.register']}: sweep.register must be true or false")
-    if "sweep.looks" in own and value(own, "sweep.register") == "true":
+    if "sweep.looks" in own and register == "true":
         raise ValueError(
             f"{own['sweep.register']}: a registration has a fixed number of seeds, and sweep.looks adds seeds"
         )
-    primary = value(own, "sweep.primary")
-    return [
-        f"hydra.sweeper.register={value(own, 'sweep.register')}",
-        *([f"hydra.sweeper.primary={as_value(primary)}"] if primary else []),
-    ]
+    return register == "true", line.value("sweep.primary")
+
+
+def refuse_without_m(line: CommandLine) -> None:
+    """Raise ValueError for a setting of sweeps in the command line of a single experiment."""
+    if table := line.sweep.get("table"):
+        raise ValueError(f"{table} requests a sweep: add -m, as in `python run.py -m {table}`")
+    table_sweep(line)  # refuses seeds without a table
+    for item in line.sweep.values():
+        raise ValueError(f"{item} requires a sweep: add -m")
+
+
+def table_sweep(line: CommandLine) -> Sweep | None:
+    """The table or recorded sweep that a command line requests, or None.
+
+    ValueError for an unknown table, and for seeds and overrides that a table cannot have.
+    """
+    own = line.sweep
+    if "table" not in own:
+        if "seeds" in own:
+            raise ValueError(f"{own['seeds']} requires table=NAME; otherwise write seed=1,2,3")
+        return None
+    if "sweep.name" in own:
+        raise ValueError(f"{own['sweep.name']}: a table already has a name")
+    for item in parse(line.experiment):
+        if item.key_or_group == "seed":
+            raise ValueError(f"{item.input_line}: a table takes its seeds as seeds=1,2,3")
+        if item.is_sweep_override():
+            raise ValueError(f"{item.input_line}: a table's rows are the sweep, so a setting takes one value")
+    if "sweep.looks" in own and "seeds" in own:
+        raise ValueError(f"{own['seeds']}: {own['sweep.looks']} sets the number of seeds")
+    extra_overrides = list(line.experiment)
+    table = sweeps.find(line.value("table"), output_dir(extra_overrides))
+    seeds = parse_seeds(own["seeds"]) if "seeds" in own else []
+    looks = parse_looks(own.get("sweep.looks"))
+    wanted = replace(table, looks=tuple(looks), seeds=tuple(sorted({*table.seeds, *seeds})))
+    sweeps.refuse_changed_looks(wanted, table)
+    check_looks(wanted)
+    return Sweep(table, None, extra_overrides, seeds, looks, *registering(line))
 
 
 def check_looks(table: Table) -> None:
@@ -332,90 +318,27 @@ def check_looks(table: Table) -> None:
             f"{as_override('sweep.looks', table.looks)} compares rows, and "
             f"{table.name or 'this sweep'} has only one"
         )
-    check_jobs([[f"seed={seeds_of_looks(table)[-1]}"]], (), files=False)
+    check_jobs([[f"seed={seeds_of_looks(table)[-1]}"]], files=False)
 
 
-def check_rows(request: "TableRequest", overrides: Sequence[str]) -> None:
+def check_rows(sweep: Sweep, line: CommandLine) -> None:
     """Raise ValueError for a value that a row cannot have, and if every row lacks files.
 
     If only some rows do, the others run, and a line on stderr says why these will fail.
     """
-    rows = [[*each.overrides] for each in experiments(request.table, request.extra_overrides)]
-    seed = [f"seed={max(request.seeds, default=0)}"]
-    check_jobs([*rows, seed], overrides, files=False)
+    rows = [[*each.overrides] for each in experiments(sweep.table, sweep.extra_overrides)]
+    seed = [f"seed={max(sweep.seeds, default=0)}"]
+    check_jobs([*rows, seed], line, files=False)
     missing = []
     for row in rows:
         try:
-            check_jobs([row], overrides)
+            check_jobs([row], line)
         except ValueError as error:
             missing.append(str(error))
     if missing and len(missing) == len(rows):
         raise ValueError(missing[0])
     if missing:
         print(f"{len(missing)} of {len(rows)} rows lack their files: {missing[0]}", file=sys.stderr)
-
-
-@dataclass(frozen=True)
-class TableRequest:
-    """`table=NAME seeds=1,2 ...` of a command line. seeds: empty for the table's own. looks: empty for none."""
-
-    table: Table
-    seeds: list[int]
-    looks: list[int]
-    extra_overrides: list[str]
-    hydra_overrides: list[str]
-
-
-def table_request(overrides: Sequence[str]) -> TableRequest | None:
-    """The table or recorded sweep that a command line requests, or None.
-
-    ValueError for an unknown table, and for seeds and overrides that a table cannot have.
-    """
-    own, rest = sweep_settings(overrides)
-    if "table" not in own:
-        if "seeds" in own:
-            raise ValueError(f"{own['seeds']} requires table=NAME; otherwise write seed=1,2,3")
-        return None
-    if "sweep.name" in own:
-        raise ValueError(f"{own['sweep.name']}: a table already has a name")
-    others = parse(rest)
-    for item in others:
-        if item.key_or_group == "seed":
-            raise ValueError(f"{item.input_line}: a table takes its seeds as seeds=1,2,3")
-        if item.is_sweep_override():
-            raise ValueError(f"{item.input_line}: a table's rows are the sweep, so a setting takes one value")
-    extra_overrides = [str(item.input_line) for item in others if not is_for_hydra(item)]
-    if "sweep.looks" in own and "seeds" in own:
-        raise ValueError(f"{own['seeds']}: {own['sweep.looks']} sets the number of seeds")
-    table = sweeps.find(value(own, "table"), output_dir(extra_overrides))
-    seeds = parse_seeds(own["seeds"]) if "seeds" in own else []
-    looks = parse_looks(own.get("sweep.looks"))
-    wanted = replace(table, looks=tuple(looks), seeds=tuple(sorted({*table.seeds, *seeds})))
-    sweeps.refuse_changed_looks(wanted, table)
-    check_looks(wanted)
-    return TableRequest(
-        table,
-        seeds,
-        looks,
-        extra_overrides,
-        [str(item.input_line) for item in others if is_for_hydra(item)],
-    )
-
-
-def sweep_settings(overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """The overrides that are for the sweeper, by their keys, and the others."""
-    own = {key: item for item in overrides for key in SWEEP_SETTINGS if item.startswith(f"{key}=")}
-    return own, [item for item in overrides if item not in own.values()]
-
-
-def value(own: Mapping[str, str], key: str) -> str:
-    return own.get(key, "").partition("=")[2]
-
-
-def parse(overrides: Sequence[str]) -> list[Override]:
-    """The overrides as Hydra parses them. ValueError for one that does not follow the grammar."""
-    parser = OverridesParser.create()
-    return [parse_with(parser, item) for item in overrides]
 
 
 def parse_seeds(override: str) -> list[int]:
@@ -432,7 +355,7 @@ def values_of(override: str) -> Any:
 
     Anything else is returned as it is, also a single value: `seeds=3` could mean three seeds.
     """
-    (item,) = parse([override])
+    item = parse_one(override)
     value = item.value()
     return [*item.sweep_iterator(lambda it: it)] if isinstance(value, ChoiceSweep | RangeSweep) else value
 

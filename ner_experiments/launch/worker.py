@@ -1,9 +1,9 @@
 """One job of a sweep, or a single experiment: it is run by `run_job` in whatever process a launcher chose for it.
 
-`python -m ner_experiments.launch.worker HYDRA_OVERRIDE ...` is a process that runs one job after another, all with
-these overrides of Hydra itself. Each line on stdin is a job: a JSON list of a path and the job's overrides. The outcome
-is written to the path, as JSON. With `--job PATH OVERRIDE ...` at its end, the command runs that job alone. When stdin
-closes, because the process that started this one has ended, a running job stops with a checkpoint.
+`python -m ner_experiments.launch.worker` is a process that runs one job after another. Each line on stdin is a job: a
+JSON list of a path and the job's `message`. The outcome is written to the path, as JSON. With `--job FILE`, where the
+file has such a line, the command runs that job alone. When stdin closes, because the process that started this one has
+ended, a running job stops with a checkpoint.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from queue import Queue
 from textwrap import shorten
@@ -23,16 +23,13 @@ from typing import Any
 
 from hydra.core.utils import JobReturn, JobStatus, configure_log
 from hydra.errors import CompactHydraException
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.choices import parse_one
-from ner_experiments.config.compose import compose_unchecked
-from ner_experiments.config.conf import hydra_context
-from ner_experiments.config.launch_settings import composed
-from ner_experiments.config.overrides import is_for_hydra
+from ner_experiments.config.job import Job, config_of
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.garbage import exit_without_collecting, paused_garbage_collection
-from ner_experiments.utils.lean_imports import import_metrics
+
+Message = Mapping[str, Any]
 
 
 class RefusedError(CompactHydraException):
@@ -46,18 +43,15 @@ def hide_statistics_of_torch() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the job of `--job` and return the exit status; without it, run the jobs of stdin until it closes."""
-    jobs: Queue[list[str]] = Queue()
+    jobs: Queue[tuple[str, Message]] = Queue()
     Thread(target=receive, args=[jobs], daemon=True).start()
-    if "--job" in arguments:
-        where = [*arguments].index("--job")
-        path, *overrides = arguments[where + 1 :]
-        return work(path, [*arguments[:where], *overrides])
+    if arguments:
+        return work(*json.loads(Path(arguments[1]).read_text(encoding="utf-8")))
     while True:
-        path, *overrides = jobs.get()
-        work(path, [*arguments, *overrides])
+        work(*jobs.get())
 
 
-def receive(jobs: Queue[list[str]]) -> None:
+def receive(jobs: Queue[tuple[str, Message]]) -> None:
     """Put the jobs of stdin into the queue, and send this process SIGTERM when stdin ends.
 
     The parent holds the other end, which closes however the parent dies. Unbuffered, since Python aborts at exit if a
@@ -69,28 +63,42 @@ def receive(jobs: Queue[list[str]]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def work(path: str, overrides: Sequence[str]) -> int:
+def work(path: str, message: Message) -> int:
     """Run a job, write its outcome, and return the exit status of a process that has no other job."""
-    content = outcome(overrides)
+    content = outcome(message)
     if os.environ.get("LOCAL_RANK", "0") == "0":
         with atomic_write(Path(path)) as part:
             part.write_text(json.dumps(content), encoding="utf-8")
     return int("failed" in content)
 
 
-def outcome(overrides: Sequence[str]) -> dict[str, Any]:
+def outcome(message: Message) -> dict[str, Any]:
     """Run a job. Returns {"result": ...}, or {"failed": the reason}."""
     try:
-        return {"result": run(overrides)}
+        return {"result": run(message)}
     except Exception as error:
         if not isinstance(error, RefusedError | ValueError | OSError):  # these are user errors
             traceback.print_exc()
         return {"failed": reason(error)}
 
 
-def run(overrides: Sequence[str]) -> dict[str, Any]:
-    """The result of the job with these overrides, as `run_job`."""
-    return run_job(compose_job(overrides))
+def logging_of(config: DictConfig) -> dict[str, Any]:
+    """The settings of Hydra for the logging of jobs, as plain values."""
+    job_logging = OmegaConf.to_container(config.hydra.job_logging, resolve=True)
+    return {"job_logging": job_logging, "verbose": config.hydra.verbose}
+
+
+def message(job: Job, logging: Mapping[str, Any]) -> Message:
+    """What a process needs to run a job: its composed config, and `logging_of` the sweep."""
+    return {"config": job.config(), "logging": logging}
+
+
+def run(message: Message) -> dict[str, Any]:
+    """The result of a job, as `run_job`. Configures logging as Hydra does."""
+    hide_statistics_of_torch()
+    settings = OmegaConf.create(message["logging"])
+    configure_log(settings.job_logging, settings.verbose)
+    return run_job(config_of(message["config"]))
 
 
 def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
@@ -108,20 +116,9 @@ def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
 def import_train() -> Callable[..., dict[str, Any]]:
     """Import and return `train.train`, which takes seconds: it needs torch and Lightning, and launchers do not."""
     with paused_garbage_collection():
-        import_metrics()
         from ner_experiments.train import train
 
     return train
-
-
-def compose_job(overrides: Sequence[str]) -> DictConfig:
-    """The job's config. Configures logging as Hydra does; overrides of Hydra itself are allowed."""
-    hide_statistics_of_torch()
-    with hydra_context():
-        of_hydra = [item for item in overrides if is_for_hydra(parse_one(item))]
-    settings = composed(tuple(of_hydra))
-    configure_log(settings.job_logging, settings.verbose)
-    return compose_unchecked([item for item in overrides if item not in of_hydra])
 
 
 def job_return(path: Path, overrides: Sequence[str], status: int) -> JobReturn:
@@ -161,11 +158,6 @@ def reason(error: BaseException) -> str:
 def busy_folder(job: JobReturn) -> str | None:
     """The run's folder, if another process is working on it."""
     return job._return_value.get("busy") if job.status is JobStatus.COMPLETED else None
-
-
-def hydra_overrides(config: DictConfig) -> list[str]:
-    """The overrides of Hydra itself that the sweep was given, which each job has to compose as well."""
-    return [*map(str, config.hydra.overrides.hydra)]
 
 
 def python_path() -> str:

@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor
 
 from ner_experiments.build import build
-from ner_experiments.config.compose import compose_unchecked
+from ner_experiments.config.choices import merged
 from ner_experiments.config.identity import counted
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
@@ -264,4 +264,4 @@ def shrink(cfg: DictConfig) -> DictConfig:
 
 
 def compose(name: str, decoder: str) -> DictConfig:
-    return compose_unchecked([f"model={name}", f"decoder={decoder}", *INPUTS, *OPTIMIZER])
+    return merged([f"model={name}", f"decoder={decoder}", *INPUTS, *OPTIMIZER])

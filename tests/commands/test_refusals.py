@@ -8,6 +8,7 @@ import pytest
 from places import ROOT
 
 from ner_experiments.config import values
+from ner_experiments.config.job import CommandLine
 from ner_experiments.launch import search
 from ner_experiments.main import cli
 
@@ -181,9 +182,9 @@ def test_files_of_a_cluster_are_not_looked_for_before_a_search(
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     asked = ["data=conll2003", "hydra/sweeper=optuna", "optimizer.lr=interval(0.1,1)"]
-    assert search.search_overrides([*asked, "hydra/launcher=slurm"], sweep=True)
+    assert search.planned(CommandLine.of([*asked, "hydra/launcher=slurm"]))
     with pytest.raises(ValueError, match=r"eng\.train, eng\.testa, eng\.testb"):
-        search.search_overrides(asked, sweep=True)
+        search.planned(CommandLine.of(asked))
 
 
 def test_every_input_that_names_a_place_is_checked() -> None:

@@ -10,7 +10,7 @@ from hydra.utils import get_object
 from omegaconf import OmegaConf
 from places import ROOT
 
-from ner_experiments.config.compose import compose_unchecked
+from ner_experiments.config.choices import merged
 from ner_experiments.config.conf import CONF
 
 CHOICES = sorted(
@@ -44,7 +44,7 @@ def is_named(key: str) -> bool:
 
 
 def composed(*overrides: str) -> Any:
-    return OmegaConf.to_container(compose_unchecked(overrides), resolve=False)
+    return OmegaConf.to_container(merged(overrides), resolve=False)
 
 
 @pytest.mark.parametrize("choice", CHOICES)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.compose import compose_unchecked
+from ner_experiments.config.choices import merged
 from ner_experiments.config.conf import CONF, hydra_context
 from ner_experiments.config.identity import identity, run_folder
 
@@ -22,7 +22,7 @@ def _conf() -> Iterator[None]:
 
 
 def compose(*overrides: str) -> DictConfig:
-    return compose_unchecked(overrides)
+    return merged(overrides)
 
 
 @cache

@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.commands.smoke import FORMATS as WRITERS
 from ner_experiments.commands.smoke import write_bert, write_gazetteer, write_vectors
-from ner_experiments.config.compose import compose_unchecked
+from ner_experiments.config.choices import merged
 from ner_experiments.config.conf import names
 from ner_experiments.config.identity import identity
 from ner_experiments.data import toy
@@ -48,7 +48,7 @@ GUESSES: dict[type, tuple[Any, ...]] = {
 
 @cache
 def composed(*overrides: str) -> DictConfig:
-    return compose_unchecked(overrides)
+    return merged(overrides)
 
 
 def leaves(node: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -276,7 +276,7 @@ def config_of(group: str, name: str, files: Path) -> DictConfig:
         more = [f"words.input.path={files / ('bert' if name != 'vectors' else 'senna/senna.txt')}"]
     own = [item for item in BASE if not item.startswith(f"{group}.")]
     place = [f"data_dir={files}", f"cache_dir={files / 'cache'}"]
-    cfg = compose_unchecked([*own, f"{group}={name}", *more, *place])
+    cfg = merged([*own, f"{group}={name}", *more, *place])
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
     for place in leaves(settings[group]):
         if place[-1] in SMALL and type(at(settings[group], place)) is int:

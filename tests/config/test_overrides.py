@@ -145,3 +145,29 @@ def test_several_values_are_no_single_experiment(override: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         compose([override])
     assert len(jobs([override])) == 2
+
+
+SHARED = [
+    (["model=residual,residual_c", "model.dense_size=7"], ["model.dense_size"]),
+    (["decoder=softmax,softmax_sum", "decoder.reduction=token"], ["decoder.reduction"]),
+    (
+        ["model=attention,cross", "model.num_layers=1", "model.dropout=0.1"],
+        ["model.num_layers", "model.dropout"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("overrides", "keys"), SHARED, ids=[" ".join(case[0]) for case in SHARED])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_setting_of_every_swept_choice_is_set_after_the_choice(
+    overrides: list[str], keys: list[str], order: int
+) -> None:
+    typed = dict(item.split("=") for item in overrides)
+    for job in jobs(overrides[::order]):
+        assert [str(OmegaConf.select(compose(job), key)) for key in keys] == [typed[key] for key in keys]
+
+
+def test_a_setting_that_a_swept_choice_lacks_is_refused_with_the_choices_that_have_it() -> None:
+    message = r"^model.dense_size=7: model=bilstm has no dense_size; with it: residual, residual_c$"
+    with pytest.raises(ValueError, match=message):
+        jobs(["model=residual,bilstm", "model.dense_size=7"])

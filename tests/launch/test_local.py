@@ -11,17 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import hydra
 import pytest
-from hydra._internal.callbacks import Callbacks
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
-from hydra.types import HydraContext
 from places import ROOT
 from waiting import until
 
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context, loader
+from ner_experiments.config.job import Job
 from ner_experiments.launch import local
 from ner_experiments.launch.local import LocalLauncher, spare
 from ner_experiments.launch.worker import completed
@@ -60,9 +55,9 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
 ) -> None:
     started: list[int] = []
 
-    def work(self: Any, jobs: Sequence[local.Job], at_a_time: int, devices: Sequence[str]) -> list[JobReturn]:
+    def work(self: Any, tasks: Sequence[local.Task], at_a_time: int, _: Sequence[str]) -> list[JobReturn]:
         started.append(at_a_time)
-        return [completed(job.overrides, {}) for job in jobs]
+        return [completed(task.job, {}) for task in tasks]
 
     monkeypatch.setattr(local, "usable_cores", lambda: cores)
     monkeypatch.setattr(LocalLauncher, "work", work)
@@ -78,10 +73,10 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
 def test_the_largest_models_start_first(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
 
-    def work(self: Any, jobs: Sequence[local.Job], at_a_time: int, devices: Sequence[str]) -> list[JobReturn]:
-        started.extend(" ".join(job.overrides) for job in jobs)
-        assert all(sweep[job.number] == job.overrides for job in jobs)
-        return [completed(job.overrides, {}) for job in jobs]
+    def work(self: Any, tasks: Sequence[local.Task], at_a_time: int, _: Sequence[str]) -> list[JobReturn]:
+        started.extend(" ".join(task.job.overrides) for task in tasks)
+        assert all(sweep[task.number] == [*task.job.overrides] for task in tasks)
+        return [completed(task.job, {}) for task in tasks]
 
     monkeypatch.setattr(local, "usable_cores", lambda: 2)
     monkeypatch.setattr(LocalLauncher, "work", work)
@@ -97,27 +92,21 @@ def test_the_largest_models_start_first(monkeypatch: pytest.MonkeyPatch) -> None
     assert started == ["trainer.patience=8", "seed=3", "seed=2"]
 
 
-def test_the_basic_launcher_runs_jobs_here_and_composes_hydra_itself_once(
+def test_the_basic_launcher_runs_jobs_here_with_the_composed_config(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran: list[list[str]] = []
-    monkeypatch.setattr(
-        local.worker, "run", lambda overrides: ran.append([*overrides]) or {"here": os.getpid()}
-    )
-    with hydra_context():
-        config = hydra.compose(
-            CONFIG_NAME, overrides=["hydra/launcher=basic", "hydra.verbose=false"], return_hydra_config=True
-        )
-        context = HydraContext(config_loader=loader(), callbacks=Callbacks())
-        launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=context, task_function=lambda _: None, config=config
-        )
-        monkeypatch.setattr(ConfigLoaderImpl, "load_configuration", None)
-        results = launcher.launch([["seed=1"], ["seed=2"]], 0)
-    of_hydra = ["hydra/launcher=basic", "hydra.verbose=false"]
-    assert [job.overrides for job in results] == [["seed=1"], ["seed=2"]]
+    ran: list[Any] = []
+    monkeypatch.setattr(local.worker, "run_job", lambda cfg: ran.append(cfg) or {"here": os.getpid()})
+    launcher = local.BasicLauncher()
+    launcher.logging = {"job_logging": None, "verbose": False}
+    jobs = [Job(("layers=1", "model=residual", f"seed={seed}"), "mine", "a b") for seed in (1, 2)]
+    results = launcher.launch(jobs, 0)
+    assert [job.overrides for job in results] == [[*job.overrides] for job in jobs]
     assert all(job.return_value == {"here": os.getpid()} for job in results)
-    assert ran == [[*of_hydra, "seed=1"], [*of_hydra, "seed=2"]]
+    assert [(cfg.seed, cfg.sweep.name, cfg.sweep.row) for cfg in ran] == [
+        (1, "mine", "a b"),
+        (2, "mine", "a b"),
+    ]
     assert capsys.readouterr().err == "1 of 2 jobs done, 0 running\n2 of 2 jobs done, 0 running\n"
 
 
@@ -129,10 +118,11 @@ def test_the_time_of_a_job_begins_when_its_worker_gets_it(
     monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(local.os, "killpg", lambda process, number: signals.append(number))
     process: Any = SimpleNamespace(pid=0, poll=lambda: None, stdin=BytesIO())
-    worker = local.Worker(process, None, local.Job(0, [], False), tmp_path / "0.json", started=now)
+    task = local.Task(0, Job(()), {}, several=False)
+    worker = local.Worker(process, None, task, tmp_path / "0.json", started=now)
     launcher = LocalLauncher(jobs=1, gpus=None, gpus_per_job=1, minutes=1.0)
     now = 59.0
-    worker.give(local.Job(1, [], False), tmp_path / "1.json")
+    worker.give(task, tmp_path / "1.json")
     now = 118.0
     launcher.stop_if_late(worker)
     assert (signals, worker.late) == ([], False)

@@ -21,6 +21,7 @@ from waiting import is_running, until
 
 from ner_experiments.config import processes
 from ner_experiments.config.compose import compose
+from ner_experiments.config.job import Job
 from ner_experiments.config.processes import processes_note
 from ner_experiments.data.batches import TokenBudget, at_least
 from ner_experiments.launch.sweeper import TableSweeper
@@ -185,17 +186,18 @@ def test_two_commands_share_a_sweep_and_no_run_is_made_twice(tmp_path: Path) -> 
 
 
 def test_a_job_that_another_command_has_left_is_tried_again_under_its_name(tmp_path: Path) -> None:
-    launched: list[list[list[str]]] = []
+    launched: list[list[Job]] = []
 
-    def launch(jobs: list[list[str]], initial_job_idx: int) -> list[Any]:
+    def launch(jobs: list[Job], initial_job_idx: int) -> list[Any]:
         launched.append(jobs)
         busy = {"busy": str(tmp_path)} if len(launched) == 1 else {}
-        return [completed(job, busy if "seed=2" in job else {}) for job in jobs]
+        return [completed(job, busy if "seed=2" in job.overrides else {}) for job in jobs]
 
     sweeper: Any = TableSweeper()
     sweeper.launcher = SimpleNamespace(launch=launch)
-    results = sweeper.launch([["seed=1"], ["seed=2"]], [["sweep.row=a"], ["sweep.row=b"]])
-    assert launched == [[["seed=1", "sweep.row=a"], ["seed=2", "sweep.row=b"]], [["seed=2", "sweep.row=b"]]]
+    jobs = [Job(("seed=1",), "mine", "a"), Job(("seed=2",), "mine", "b")]
+    results = sweeper.launch(jobs)
+    assert launched == [jobs, jobs[1:]]
     assert [(job.overrides, job.return_value) for job in results] == [(["seed=1"], {}), (["seed=2"], {})]
 
 

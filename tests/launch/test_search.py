@@ -19,7 +19,9 @@ from optuna.samplers import RandomSampler, TPESampler
 from sqlalchemy import Engine, event
 
 from ner_experiments.analysis import search_trials
+from ner_experiments.config.job import Job
 from ner_experiments.launch.search import OptunaSweeper, proposal_seed
+from ner_experiments.launch.search_space import read_space
 from ner_experiments.launch.worker import completed, failed
 
 ROOT = ["data=toy_en", "model=stacked"]
@@ -55,9 +57,13 @@ class MadeUp(OptunaSweeper):
         self.batches: list[int] = []
         self.kill, self.broken = kill, broken
 
-    def launch(self, jobs: list[list[str]], names: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
+    def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
+        self.plan = read_space(arguments)
+        return super().sweep([])
+
+    def launch(self, jobs: Sequence[Job]) -> Sequence[JobReturn]:
         self.batches.append(len(jobs))
-        return [self.job(job) for job in jobs]
+        return [self.job([*job.overrides]) for job in jobs]
 
     def job(self, overrides: list[str]) -> JobReturn:
         if len(self.jobs) == self.kill:

@@ -10,11 +10,17 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from ner_experiments.config.compose import jobs
 from ner_experiments.config.conf import CONF, names
+from ner_experiments.config.job import CommandLine
 from ner_experiments.launch import search_space
-from ner_experiments.launch.search import search_overrides
+from ner_experiments.launch.search import expanded, planned
 from ner_experiments.launch.search_space import read_space
 
 OPTUNA = "hydra/sweeper=optuna"
+
+
+def search(*overrides: str) -> search_space.Space:
+    """The search that a command line asks for."""
+    return planned(CommandLine.of(expanded(overrides, sweep=True)))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +58,7 @@ def test_a_range_has_the_values_that_a_sweep_over_it_has() -> None:
 
 
 def test_what_does_not_vary_is_shared_and_seeds_are_never_searched() -> None:
-    space = read_space(["data=toy_en", "seed=3,1", "layers=range(1,4)", OPTUNA, "hydra.sweeper.n_jobs=2"])
+    space = read_space(["data=toy_en", "seed=3,1", "layers=range(1,4)"])
     assert space.fixed == ("data=toy_en",)
     assert space.ranges == ["layers=range(1,4)"]
     assert space.seeds == (3, 1)
@@ -181,20 +187,20 @@ def test_the_name_says_what_varies_and_changes_with_what_can_change_a_score() ->
 )
 def test_a_search_that_cannot_be_is_refused(overrides: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        search_overrides([OPTUNA, *overrides], sweep=True)
+        search(OPTUNA, *overrides)
 
 
 def test_a_search_is_a_sweep() -> None:
     for asked in (OPTUNA, "search=residual"):
         with pytest.raises(ValueError, match=f"^{asked} is a search: add -m$"):
-            search_overrides([asked, "layers=1,2"], sweep=False)
-    assert search_overrides(["layers=1,2"], sweep=True) is None
+            expanded([asked, "layers=1,2"], sweep=False)
+    assert expanded(["layers=1,2"], sweep=True) == ["layers=1,2"]
 
 
 @pytest.mark.parametrize("text", ["interval(0.1,1)", "tag(log, interval(0.1,1))", "int(interval(1,2))"])
 def test_an_interval_without_the_sweeper_is_refused_with_what_to_add(text: str) -> None:
     with pytest.raises(ValueError, match=r"an interval can only be searched: add -m hydra/sweeper=optuna$"):
-        search_overrides(["data=toy_en", f"optimizer.lr={text}"], sweep=True)
+        jobs(["data=toy_en", f"optimizer.lr={text}"])
 
 
 def test_without_optuna_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +208,7 @@ def test_without_optuna_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(
         ValueError, match=r"^hydra/sweeper=optuna needs Optuna: pip install -e '\.\[search\]'$"
     ):
-        search_overrides([OPTUNA, "layers=1,2"], sweep=True)
+        search(OPTUNA, "layers=1,2")
 
 
 # The spaces of conf/search
@@ -216,20 +222,17 @@ def test_every_model_has_a_space() -> None:
 def test_a_space_is_one_of_its_model_and_holds(name: str) -> None:
     """Every end of its ranges is composed, with the default settings and with the corpus of the other language."""
     for more in ([], ["data=toy_zh"]):
-        found = search_overrides([f"search={name}", *more], sweep=True)
-        assert found is not None
-        assert f"model={name}" in found
-        space = read_space(found)
+        space = search(f"search={name}", *more)
+        assert f"model={name}" in space.fixed
         assert 2 <= len(space.dimensions) <= 5
     assert (CONF / "search" / f"{name}.yaml").read_text(encoding="utf-8").startswith("# ")
 
 
 def test_what_is_typed_replaces_a_range_of_the_space() -> None:
-    found = search_overrides(["search=residual", "layers=4", "optimizer.lr=interval(0.1,0.2)"], sweep=True)
-    assert found is not None
-    assert read_space(found).ranges == [
+    space = search("search=residual", "layers=4", "optimizer.lr=interval(0.1,0.2)")
+    assert space.ranges == [
         "optimizer.lr=interval(0.1,0.2)",
         "model.hidden_size=choice(100, 200, 300)",
         "model.dropout=interval(0.0, 0.7)",
     ]
-    assert "layers=4" in read_space(found).fixed
+    assert "layers=4" in space.fixed

@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def task(tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch, _own_sig
     for name, value in names.items():
         monkeypatch.setenv(f"SLURM_{name}", value)
     monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
-    delayed = DelayedSubmission(ArrayTask(["seed=2"]))
+    delayed = DelayedSubmission(ArrayTask({"config": {"seed": 2}}))
     delayed.set_timeout(1, 1)
     delayed.dump(tmp_path / "7_1_submitted.pkl")
     return tmp_path
@@ -51,7 +51,7 @@ def test_near_its_time_limit_a_job_is_put_back_and_may_finish_its_step(
 ) -> None:
     steps: list[str] = []
 
-    def is_stopped(overrides: Sequence[str]) -> dict[str, Any]:
+    def is_stopped(message: worker.Message) -> dict[str, Any]:
         """As training does: on SIGTERM, which the first process leaves to it, it ends after its step."""
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         signal.signal(signal.SIGTERM, lambda *_: steps.append("told to stop"))
@@ -67,15 +67,15 @@ def test_near_its_time_limit_a_job_is_put_back_and_may_finish_its_step(
     assert steps == ["step", "told to stop", "saved"]
     assert (states / "scontrol").read_text() == "requeue 7_1\n"
     assert not (task / "7_1_0_outcome.json").exists()
-    monkeypatch.setattr(worker, "run", lambda overrides: {"overrides": overrides})
+    monkeypatch.setattr(worker, "run", dict)
     submission.process_job(task)
-    assert outcome(task) == {"result": {"overrides": ["seed=2"]}}
+    assert outcome(task) == {"result": {"config": {"seed": 2}}}
 
 
 def test_a_job_that_reaches_its_time_limit_too_often_fails(
     task: Path, states: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def reaches_it(overrides: Sequence[str]) -> dict[str, Any]:
+    def reaches_it(message: worker.Message) -> dict[str, Any]:
         signal.raise_signal(signal.SIGUSR2)
         raise SystemExit(143)
 
@@ -91,7 +91,7 @@ def test_a_job_that_reaches_its_time_limit_too_often_fails(
 def test_whatever_goes_wrong_in_a_job_is_one_line_of_moderate_length(
     task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(overrides: Sequence[str]) -> dict[str, Any]:
+    def fails(message: worker.Message) -> dict[str, Any]:
         raise ValueError("two\nlines " + "and more " * 500)
 
     monkeypatch.setattr(worker, "run", fails)

@@ -15,8 +15,9 @@ import pytest
 from hydra.errors import CompactHydraException
 from places import ROOT
 
+from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.launch.slurm import SlurmLauncher
-from ner_experiments.launch.sweeper import sweeper_overrides
+from ner_experiments.launch.sweeper import planned
 
 TINY = [
     "data.max_sentences=30",
@@ -41,8 +42,7 @@ def flags(states: Path) -> dict[str, str]:
 
 def submit(folder: Path, jobs: Sequence[list[str]], **settings: Any) -> list[str]:
     launcher = SlurmLauncher(**settings)
-    launcher.name = "yang2020_table11"
-    return launcher.submit(folder, jobs)
+    return launcher.submit(folder, [Job(tuple(job), sweep="yang2020_table11") for job in jobs])
 
 
 def test_a_sweep_is_one_array_job_with_what_was_asked_for(tmp_path: Path, states: Path) -> None:
@@ -126,9 +126,7 @@ def sweep(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.usefixtures("states")
 def test_looks_on_slurm_do_not_look_for_a_gpu_here() -> None:
     own = ["model=residual", "layers=2,3", "sweep.looks=[2,3]", "runtime.accelerator=gpu"]
-    overrides = sweeper_overrides(["hydra/launcher=slurm", *own], sweep=True)
-    assert overrides is not None
-    assert "hydra.sweeper.looks=[2, 3]" in overrides
+    assert planned(CommandLine.of(["hydra/launcher=slurm", *own])).looks == [2, 3]
 
 
 def test_a_sweep_on_slurm_returns_what_its_jobs_did(tmp_path: Path, states: Path) -> None:

@@ -1,10 +1,14 @@
 """Config of a job, and its report to its sweep: of a failed job one line, the same for every launcher."""
 
+import json
+
 import hydra
 import pytest
+from omegaconf import OmegaConf
 
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
-from ner_experiments.launch.worker import RefusedError, compose_job, failed, reason
+from ner_experiments.config.job import Job, config_of
+from ner_experiments.launch.worker import RefusedError, failed, reason
 
 
 def with_note(error: Exception) -> Exception:
@@ -36,13 +40,24 @@ def test_of_a_long_failure_the_traceback_can_still_be_found() -> None:
 @pytest.mark.parametrize(
     "overrides",
     [
-        ["seed=3"],
-        ["hydra.mode=MULTIRUN", "hydra.verbose=false", "model=residual", "layers=3", "sweep.row='a b'"],
+        ["seed=3", "output_dir=a b", "trainer.gradient_clip=inf"],
+        [
+            "model=residual",
+            "layers=3",
+            "model.dropout=0.0",
+            "data=csv",
+            "data.columns.pos=POS",
+            "data.name='1e3'",
+        ],
     ],
 )
 def test_a_job_has_the_config_that_hydra_composes(overrides: list[str]) -> None:
+    """The config that reaches a worker, as a line of JSON; and for a launcher of Hydra, the overrides of it."""
+    job = Job(tuple(overrides), "mine", 'a "b" 1')
     with hydra_context():
-        expected = hydra.compose(CONFIG_NAME, overrides=overrides)
-    found = compose_job(overrides)
+        expected = hydra.compose(CONFIG_NAME, overrides=[*job])
+    found = config_of(json.loads(json.dumps(job.config())))
     assert found == expected
-    assert "hydra" not in found
+    assert repr(OmegaConf.to_container(found)) == repr(OmegaConf.to_container(expected))
+    assert OmegaConf.is_struct(found)
+    assert found.sweep.row == job.row

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ner_experiments.config import config_dirs, safe_yaml
-from ner_experiments.config.compose import compose, compose_unchecked
+from ner_experiments.config.choices import merged
+from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import PACKAGE, names
 from ner_experiments.report import own_runs
 from ner_experiments.runs import code, status
@@ -59,11 +60,10 @@ CHECKS = {
         "data.bert_files",
         "data.needed_files",
         "utils.checks",
-        "utils.lean_imports",
         "utils.terminal",
     )
 }
-"""Modules that here only rooms without numbers import: to check a config, and to start quickly."""
+"""Modules that here only rooms without numbers import: to check a config."""
 
 
 def forget() -> None:
@@ -97,7 +97,7 @@ def edit(path: Path, before: str, after: str) -> None:
 
 
 def code_of_own() -> dict[str, str]:
-    return code.code_of(compose_unchecked(TINY))
+    return code.code_of(merged(TINY))
 
 
 def test_the_code_of_a_class_is_its_module_and_what_that_imports(own: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
     own: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    cfg = compose_unchecked([*TINY, f"output_dir={tmp_path}/outputs"])
+    cfg = merged([*TINY, f"output_dir={tmp_path}/outputs"])
     first = train(cfg)
     assert json.loads((Path(first["folder"]) / "code.json").read_text()) == code.code_of(cfg)
     edit(own / "own_encoders/late.py", "torch.tanh(x)", "torch.relu(x)  # better?")
@@ -180,7 +180,7 @@ def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
 
     edit(own / "own_encoders/late.py", "torch.tanh(x)", "torch.sin(x)")
     caplog.clear()
-    reused = train(compose_unchecked([*TINY, "runtime.reuse=any", f"output_dir={tmp_path}/outputs"]))
+    reused = train(merged([*TINY, "runtime.reuse=any", f"output_dir={tmp_path}/outputs"]))
     assert reused["folder"] in (first["folder"], second["folder"])
     assert "reused, as runtime.reuse=any" in caplog.text
 
@@ -196,7 +196,7 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
 ) -> None:
     place = f"output_dir={tmp_path}/outputs"
     for seed in (1, 2):
-        train(compose_unchecked([*TINY, f"seed={seed}", place]))
+        train(merged([*TINY, f"seed={seed}", place]))
     edit(own / "own_encoders/sizes.py", "2", "3")
     for name in [name for name in sys.modules if name.partition(".")[0] == "own_encoders"]:
         del sys.modules[name]
@@ -208,14 +208,14 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
     assert "own_encoders/sizes.py has changed since; runtime.reuse=any counts such runs" in result.missing
     assert "and 1 other run" in result.missing
 
-    third = train(compose_unchecked([*TINY, "seed=1", place]))
+    third = train(merged([*TINY, "seed=1", place]))
     (result,) = collect(table, [place]).results
     assert [str(run.folder) for run in result.runs.values()] == [third["folder"]]
     (entry,) = own_runs.own_entries(tmp_path / "outputs", [])
     assert [str(run.folder) for run in entry.runs] == [third["folder"]]
     assert "runtime.reuse=any shows such runs" in caplog.text
     assert [it.folder for it in status.all_statuses(tmp_path / "outputs")] == [third["folder"]]
-    planned = [status.planned_run("mine", compose_unchecked([*TINY, "seed=2", place]))]
+    planned = [status.planned_run("mine", merged([*TINY, "seed=2", place]))]
     assert [it.state for it in status.sweep_statuses(planned, tmp_path / "outputs", {})] == ["waiting"]
 
     page = collect(table, [place, "runtime.reuse=any"])

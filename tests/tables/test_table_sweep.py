@@ -8,8 +8,8 @@ import pytest
 
 from ner_experiments.commands.smoke import write_corpus
 from ner_experiments.config import values
-from ner_experiments.launch import sweeper
-from ner_experiments.launch.sweeper import table_request
+from ner_experiments.config.job import CommandLine
+from ner_experiments.launch.sweeper import planned, table_sweep
 from ner_experiments.main import cli, run_command
 from ner_experiments.tables import spec
 
@@ -67,7 +67,7 @@ def test_rows_whose_files_are_missing_are_named_before_the_others_run(
             raise ValueError(f"no file {lacking.pop()}")
 
     monkeypatch.setattr(values, "check_files", check_files)
-    assert sweeper.sweeper_overrides(["table=yang2020_table12"], sweep=True)
+    assert planned(CommandLine.of(["table=yang2020_table12"])).table.name == "yang2020_table12"
     assert "rows lack their files: no file seed=1" in capsys.readouterr().err
 
 
@@ -90,7 +90,7 @@ REFUSED = [
     (["-m", "table=yang2020_table7", "seeds=glob(*)"], "seeds=glob(*): expected distinct integers"),
     (
         ["-m", "table=yang2020_table7", "seeds=interval(1,3)"],
-        "seeds=interval(1,3): an interval can only be searched",
+        "seeds=interval(1,3): expected distinct integers",
     ),
     (
         ["-m", "table=yang2020_table7", "sweep.looks=glob(*)"],
@@ -118,22 +118,6 @@ def test_a_wrong_table_is_refused_before_anything_starts(
     error = capsys.readouterr().err
     assert message in error
     assert error.endswith("Nothing was started.\n")
-
-
-def test_overrides_reach_the_sweeper_as_they_were_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quotes, spaces and references to other settings included: these are the row's, not the sweep's."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from omegaconf import OmegaConf
-
-    monkeypatch.setattr(values, "check_files", lambda *_: None)
-    written = ["data.name='a \"b\" c'", "model.dense_size=${layers}", "data.licence='x,y'"]
-    passed = sweeper.sweeper_overrides([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
-    assert passed is not None
-    assert passed[0] == f"hydra.sweeper.table={TABLE}"
-    assert passed[-1] == "hydra.job.chdir=false"
-    (override,) = OverridesParser.create().parse_overrides([passed[1]])
-    config = OmegaConf.create({"overrides": override.value()})
-    assert list(config.overrides) == written
 
 
 @pytest.mark.parametrize("name", ["huang2015_table6", "li2020_table1"])
@@ -181,7 +165,8 @@ def test_smoke_refuses_an_unknown_table(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize("values", ["2,3,5", "[2,3,5]", "choice(2,3,5)"])
 def test_seeds_and_looks_are_written_as_a_list_or_as_choices(values: str) -> None:
     seeds, looks = (
-        table_request(["table=yang2020_table12", f"{key}={values}"]) for key in ("seeds", "sweep.looks")
+        table_sweep(CommandLine.of(["table=yang2020_table12", f"{key}={values}"]))
+        for key in ("seeds", "sweep.looks")
     )
     assert seeds is not None
     assert looks is not None
@@ -189,6 +174,6 @@ def test_seeds_and_looks_are_written_as_a_list_or_as_choices(values: str) -> Non
 
 
 def test_seeds_can_be_a_range() -> None:
-    request = table_request(["table=yang2020_table12", "seeds=range(1,4)"])
+    request = table_sweep(CommandLine.of(["table=yang2020_table12", "seeds=range(1,4)"]))
     assert request is not None
     assert request.seeds == [1, 2, 3]
