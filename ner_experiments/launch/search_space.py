@@ -11,11 +11,9 @@ import hashlib
 import itertools
 import json
 import math
-import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hydra.core.override_parser.types import (
     IntervalSweep,
@@ -34,14 +32,10 @@ from ner_experiments.launch.checks import check_jobs
 from ner_experiments.tables.experiments import root
 from ner_experiments.utils.text import did_you_mean
 
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
-
 DIGITS = 4
 """Significant digits of a value that is drawn from an interval, so that what is printed is what was run."""
 MAX_POINTS = 10_000
 """Largest space whose untried points are enumerated."""
-RANDOM_TRIES = 1000
 NO_TEST = "audit.test=false"
 """Override of every job of a search, whose runs do not score test."""
 
@@ -49,84 +43,40 @@ Value = str | int | float
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A setting that takes one of several values, as they are written on a command line."""
+class Dimension:
+    """A setting that varies: its range as it was typed, and as Optuna's distribution."""
 
     key: str
     text: str
-    values: tuple[str, ...]
+    distribution: Any
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of a choice, as they are written on a command line; empty for numbers."""
+        return tuple(getattr(self.distribution, "choices", ()))
 
     @property
     def size(self) -> float:
-        return len(self.values)
-
-    def distribution(self) -> BaseDistribution:
-        from optuna.distributions import CategoricalDistribution
-
-        return CategoricalDistribution(self.values)
+        if self.values:
+            return len(self.values)
+        low, high, step = self.distribution.low, self.distribution.high, self.distribution.step
+        return math.inf if step is None else round((high - low) / step) + 1
 
     def override(self, value: Value) -> str:
+        if isinstance(value, float):
+            rounded = float(f"{value:.{DIGITS}g}")
+            value = min(max(rounded, self.distribution.low), self.distribution.high)
         return f"{self.key}={value}"
 
     def checked(self) -> Sequence[Value]:
-        """The values with which a job is composed before the search starts: all of them."""
-        return self.values
+        """The values with which a job is composed before the search starts: all choices, and the ends of a range."""
+        return self.values or (self.distribution.low, self.distribution.high)
 
-    def points(self) -> Iterator[Value]:
-        return iter(self.values)
-
-    def draw(self, rng: random.Random) -> Value:
-        return rng.choice(self.values)
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """A setting that takes a number from `low` to `high`, both included. step: None for all numbers in between."""
-
-    key: str
-    text: str
-    low: int | float
-    high: int | float
-    step: int | float | None = None
-    log: bool = False
-
-    @property
-    def size(self) -> float:
-        return math.inf if self.step is None else round((self.high - self.low) / self.step) + 1
-
-    @property
-    def whole(self) -> bool:
-        return isinstance(self.low, int)
-
-    def distribution(self) -> BaseDistribution:
-        from optuna.distributions import FloatDistribution, IntDistribution
-
-        if self.whole:
-            return IntDistribution(int(self.low), int(self.high), log=self.log, step=int(self.step or 1))
-        return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
-
-    def override(self, value: Value) -> str:
-        if self.whole:
-            return f"{self.key}={value}"
-        rounded = float(f"{value:.{DIGITS}g}")
-        return f"{self.key}={min(max(rounded, self.low), self.high)!r}"
-
-    def checked(self) -> Sequence[Value]:
-        return (self.low, self.high)
-
-    def points(self) -> Iterator[Value]:
-        assert self.step is not None
-        return (self.low + number * self.step for number in range(int(self.size)))
-
-    def draw(self, rng: random.Random) -> Value:
-        if self.step is not None:
-            return self.low + rng.randrange(int(self.size)) * self.step
-        if self.log:
-            return math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
-        return rng.uniform(self.low, self.high)
-
-
-Dimension = Choice | Numbers
+    def points(self) -> Sequence[Value]:
+        """All values, of which there are finitely many."""
+        if self.values:
+            return self.values
+        return [self.distribution.low + number * self.distribution.step for number in range(int(self.size))]
 
 
 @dataclass(frozen=True)
@@ -137,9 +87,9 @@ class Space:
     dimensions: tuple[Dimension, ...]
     seeds: tuple[int, ...]
 
-    @cached_property
-    def distributions(self) -> dict[str, BaseDistribution]:
-        return {each.key: each.distribution() for each in self.dimensions}
+    @property
+    def distributions(self) -> dict[str, Any]:
+        return {each.key: each.distribution for each in self.dimensions}
 
     @property
     def ranges(self) -> list[str]:
@@ -158,20 +108,11 @@ class Space:
         """The jobs of a trial, one per seed. Their runs do not score test."""
         return [[*self.fixed, *overrides, f"seed={seed}", NO_TEST] for seed in self.seeds]
 
-    def untried(self, tried: Collection[tuple[str, ...]], rng: random.Random) -> dict[str, Value] | None:
-        """A random point whose overrides are not among those tried; None if there is none."""
-        if self.size <= MAX_POINTS:
-            every = itertools.product(*(each.points() for each in self.dimensions))
-            left = [point for point in map(self.point, every) if tuple(self.overrides(point)) not in tried]
-            return rng.choice(left) if left else None
-        for _ in range(RANDOM_TRIES):
-            point = self.point([each.draw(rng) for each in self.dimensions])
-            if tuple(self.overrides(point)) not in tried:
-                return point
-        return None
-
-    def point(self, values: Sequence[Value]) -> dict[str, Value]:
-        return {each.key: value for each, value in zip(self.dimensions, values, strict=True)}
+    def untried(self, tried: Collection[tuple[str, ...]]) -> list[dict[str, Value]]:
+        """The points whose overrides are not among those tried, of a space of at most `MAX_POINTS`."""
+        every = itertools.product(*(each.points() for each in self.dimensions))
+        points = (dict(zip(self.distributions, values, strict=True)) for values in every)
+        return [point for point in points if tuple(self.overrides(point)) not in tried]
 
     def settings(self) -> dict[str, list[str]]:
         """Settings that identify a study: trials with other settings cannot be compared."""
@@ -221,7 +162,7 @@ def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]], line: Comm
 
 def whole_hint(dimension: Dimension) -> str:
     """Hint for an error, if an interval may have been meant as a range of integers; empty otherwise."""
-    if isinstance(dimension, Numbers) and not dimension.whole and dimension.step is None:
+    if dimension.size == math.inf:
         return f" (for whole numbers: {dimension.key}=int({dimension.text}))"
     return ""
 
@@ -268,48 +209,56 @@ def seeds_of(item: Override) -> tuple[int, ...]:
 
 def dimension(item: Override) -> Dimension:
     """The range of an override. ValueError for one without values, or with an unknown tag."""
-    key, text, value = item.get_key_element(), item.get_value_string(), item.value()
+    from optuna.distributions import CategoricalDistribution
+
+    line, value = item.input_line, item.value()
     tags = value.tags if isinstance(value, Sweep) else set()
     if unknown := {*tags} - {"log"}:
-        raise ValueError(f"{item.input_line}: there is no tag {sorted(unknown)[0]!r}; there is: log")
+        raise ValueError(f"{line}: there is no tag {sorted(unknown)[0]!r}; there is: log")
     log = "log" in tags
-    if isinstance(value, IntervalSweep):
-        numbers = interval(key, text, value, log)
-    elif isinstance(value, RangeSweep):
-        numbers = number_range(key, text, value, log)
-    else:
-        values = tuple(dict.fromkeys(item.sweep_string_iterator()))
-        if log or not values:
-            why = "a choice has no logarithmic scale" if log else "nothing to choose from"
-            raise ValueError(f"{item.input_line}: {why}")
-        return Choice(key, text, values)
-    if log and numbers.low <= 0:
-        raise ValueError(f"{item.input_line}: a logarithmic range starts above 0")
-    return numbers
+    try:
+        if isinstance(value, IntervalSweep):
+            distribution = interval(value, log)
+        elif isinstance(value, RangeSweep):
+            distribution = number_range(value, log)
+        elif log:
+            raise ValueError("a choice has no logarithmic scale")
+        elif choices := tuple(dict.fromkeys(item.sweep_string_iterator())):
+            distribution = CategoricalDistribution(choices)
+        else:
+            raise ValueError("nothing to choose from")
+    except ValueError as error:
+        raise ValueError(f"{line}: {error}") from error
+    return Dimension(item.get_key_element(), item.get_value_string(), distribution)
 
 
-def interval(key: str, text: str, value: IntervalSweep, log: bool) -> Numbers:
+def interval(value: IntervalSweep, log: bool) -> Any:
     low, high = value.start, value.end
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"{key}={text}: an interval must go from a number to a larger one")
-    if isinstance(low, int) and isinstance(high, int):
-        return Numbers(key, text, low, high, 1, log)
-    return Numbers(key, text, float(low), float(high), None, log)
+        raise ValueError("an interval must go from a number to a larger one")
+    return numbers(low, high, None, log)
 
 
-def number_range(key: str, text: str, value: RangeSweep, log: bool) -> Numbers:
+def number_range(value: RangeSweep, log: bool) -> Any:
     values = [*value.range()] if value.step else []
     if not values:
-        raise ValueError(f"{key}={text}: the range has no values")
+        raise ValueError("the range has no values")
     if log and abs(value.step) != 1:
-        raise ValueError(f"{key}={text}: a logarithmic range has no step")
-    if all(isinstance(each, int) for each in values):
-        return Numbers(key, text, min(values), max(values), abs(value.step), log)
-    if log:
-        raise ValueError(
-            f"{key}={text}: a logarithmic range must be of integers; for other numbers use an interval"
-        )
-    return Numbers(key, text, float(min(values)), float(max(values)), abs(float(value.step)), log)
+        raise ValueError("a logarithmic range has no step")
+    if log and not all(isinstance(each, int) for each in values):
+        raise ValueError("a logarithmic range must be of integers; for other numbers use an interval")
+    return numbers(min(values), max(values), abs(value.step), log)
+
+
+def numbers(low: float, high: float, step: float | None, log: bool) -> Any:
+    """The distribution of numbers from `low` to `high`, both included. step: None for all numbers in between."""
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    if log and low <= 0:
+        raise ValueError("a logarithmic range starts above 0")
+    if isinstance(low, int) and isinstance(high, int):
+        return IntDistribution(low, high, log=log, step=int(step or 1))
+    return FloatDistribution(float(low), float(high), log=log, step=None if step is None else float(step))
 
 
 # Spaces of conf/search

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.analysis import search_trials
-from ner_experiments.launch.search_space import Space
+from ner_experiments.launch.search_space import MAX_POINTS, Space
 from ner_experiments.utils.locks import hold_lock, is_held
 
 if TYPE_CHECKING:
@@ -139,11 +139,12 @@ class SearchStudy:
                 trial.set_user_attr(OVERRIDES, overrides)
                 return trial
             self.study.tell(trial, state=TrialState.FAIL)
-            point = self.space.untried(tried, random.Random(number))
-            if point is None:
+            if self.space.size > MAX_POINTS:
+                continue  # the next proposal has another seed
+            if not (left := self.space.untried(tried)):
                 self.exhausted = True
                 return None
-            self.study.enqueue_trial(point)
+            self.study.enqueue_trial(random.Random(number).choice(left))
 
     def overrides(self, trial: Trial) -> list[str]:
         return [*trial.user_attrs[OVERRIDES]]
