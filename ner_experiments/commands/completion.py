@@ -6,13 +6,13 @@ The script asks `completion query LINE` at each Tab, where LINE is the command l
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from ner_experiments.launch.shell_scripts import QUERY, SHELLS, script
 
-TABLES = ("table", "rescore", "report", "dashboard")
-RUNS = ("predict", "export", "errors", "cases", "attention")
+COMMANDS = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
 OUTPUTS = (Path("outputs"), Path("results"))
 
 
@@ -21,9 +21,13 @@ def main(arguments: Sequence[str]) -> int:
         print(*candidates(arguments[1] if arguments[1:] else ""), sep="\n")
         return 0
     parser = argparse.ArgumentParser(prog="ner-experiments completion", description=__doc__)
-    parser.add_argument("shell", choices=SHELLS, help='bash, zsh: eval "$(...)"; fish: ... | source')
+    add_arguments(parser)
     print(script(parser.parse_args(arguments).shell, ["ner-experiments"]), end="")
     return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help='bash, zsh: eval "$(...)"; fish: ... | source')
 
 
 def candidates(line: str) -> list[str]:
@@ -39,42 +43,38 @@ def candidates(line: str) -> list[str]:
         return []
     command, *rest = words
     if not rest:
-        commands = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
-        return starting(command, [*commands, "--help", "--version"])
-    word = rest[-1]
+        return starting(command, [*COMMANDS, "--help", "--version"])
     if command == "train":
         return overrides(rest)
-    if command in TABLES:
-        return starting(word, table_names())
-    if command == "claims":
-        return starting(word, claim_ids())
-    if command == "watch":
-        return overrides(rest)
-    if command in RUNS:
-        return starting(word, run_folders())
-    if command == "smoke":
-        return starting(word, published())
-    if command == "data":
-        if len(rest) == 1:
-            return starting(word, ["check", "convert", "get", "new"])
-        return starting(word, [] if rest[0] == "new" else group("data"))
-    return starting(word, SHELLS if command == "completion" else [])
+    return arguments_of(command, rest) if command in COMMANDS else []
+
+
+def arguments_of(command: str, words: Sequence[str]) -> list[str]:
+    """Completions of the last of a command's arguments, by the metavar of its parser: runs for RUN, and so on."""
+    module, word = import_module(f"ner_experiments.commands.{command}"), words[-1]
+    parser = argparse.ArgumentParser()
+    module.add_arguments(parser)
+    subcommands: Mapping[str, argparse.ArgumentParser] = parser.get_default("subcommands") or {}
+    if subcommands and len(words) == 1:
+        return starting(word, list(subcommands))
+    actions = subcommands.get(words[0], parser)._actions
+    if word.startswith("-"):
+        return starting(word, [option for action in actions for option in action.option_strings[-1:]])
+    named = [action for action in actions if not action.option_strings]
+    kinds = [kind for action in named for kind in str(action.metavar).split("|")]
+    choices = [str(choice) for action in named for choice in action.choices or ()]
+    found = [*choices, *(each for kind in kinds if kind in KINDS for each in KINDS[kind]())]
+    return [*starting(word, found), *(overrides(words) if command == "watch" else [])]
 
 
 def starting(word: str, known: Sequence[str]) -> list[str]:
     return [each for each in known if each.startswith(word)]
 
 
-def published() -> list[str]:
-    from ner_experiments.tables import spec
-
-    return spec.names()
-
-
 def table_names() -> list[str]:
-    from ner_experiments.tables import sweeps
+    from ner_experiments.tables import spec, sweeps
 
-    return [*published(), *sweeps.names(OUTPUTS[0])]
+    return [*spec.names(), *sweeps.names(OUTPUTS[0])]
 
 
 def claim_ids() -> list[str]:
@@ -129,3 +129,12 @@ def overrides(words: Sequence[str]) -> list[str]:
 
 SUITE = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register", "sweep.primary", "search")
 """Items of a command line besides the settings of conf/."""
+
+KINDS: Mapping[str, Callable[[], list[str]]] = {
+    "RUN": run_folders,
+    "TABLE": table_names,
+    "ID": claim_ids,
+    "CORPUS": lambda: group("data"),
+    "FROM": lambda: group("data"),
+}
+"""What stands for an argument, by its metavar in the help of a command."""

@@ -81,7 +81,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names",
         nargs="+",
-        metavar="NAME|FILE|OVERRIDE",
+        metavar="CORPUS|FILE|OVERRIDE",
         help="a corpus of conf/data, or files (- for standard input); and settings, as of train, such as "
         "data.encoding=latin-1",
     )
@@ -153,7 +153,7 @@ def _add_new(parser: argparse.ArgumentParser) -> None:
 
 def _add_get(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=get)
-    parser.add_argument("name", metavar="NAME", help=f"a corpus of conf/data, or {' or '.join(PACKAGES)}")
+    parser.add_argument("name", metavar="CORPUS", help=f"a corpus of conf/data, or {' or '.join(PACKAGES)}")
 
 
 def columns_argument(text: str) -> dict[str, int | str]:

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "a table of sweeps/ or a recorded sweep, then overrides with which its runs were made, such as data=weibo; or "
         "the overrides of a sweep, such as model=residual layers=2,3"
     )
-    parser.add_argument("items", nargs="+", metavar="NAME|OVERRIDE", help=text)
+    parser.add_argument("items", nargs="+", metavar="TABLE|OVERRIDE", help=text)
     text = "a file of columns, with tags in any scheme"
     parser.add_argument("--gold", type=Path, required=True, metavar="FILE", help=text)
     parser.add_argument(

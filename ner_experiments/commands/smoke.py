@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "of the XOR table train in full."
     )
     parser.description = text
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these tables")
+    parser.add_argument("names", nargs="*", metavar="TABLE", help="only these tables")
     parser.add_argument("--output", type=Path, metavar="DIR", help="keep the files and runs in this folder")
 
 

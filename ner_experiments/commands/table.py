@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "a table of sweeps/, a recorded sweep or a search, then overrides with which its runs were made, such as "
         "data=weibo; or the overrides of a sweep, such as model=residual layers=2,3"
     )
-    parser.add_argument("items", nargs="*", metavar="NAME|OVERRIDE", help=text)
+    parser.add_argument("items", nargs="*", metavar="TABLE|OVERRIDE", help=text)
     text = "collect finished runs with these overrides, which need not have been one sweep"
     parser.add_argument("--over", action="store_true", help=text)
     text = "show the scores on a further test set, of runs that were made with audit.extra_tests={TEST: FILE}"

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "arguments; 3: some are running or waiting, or there is none."
     )
     parser.description = text
-    parser.add_argument("overrides", nargs="*", metavar="NAME|OVERRIDE")
+    parser.add_argument("overrides", nargs="*", metavar="TABLE|OVERRIDE")
     parser.add_argument("-m", "--multirun", action="store_true", help="ignored: every sweep has several runs")
     parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
     parser.add_argument("--once", action="store_true", help="print one table and exit")

@@ -1,6 +1,5 @@
 """Tab completion, in the shells themselves."""
 
-import argparse
 import os
 import pty
 import select
@@ -9,14 +8,13 @@ import subprocess
 import sys
 import time
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from places import ROOT
 
-from ner_experiments.commands.completion import RUNS, candidates
-from ner_experiments.main import COMMANDS, cli
+from ner_experiments.commands.completion import candidates
+from ner_experiments.main import cli
 
 LINES = {
     "python run.py model=resid": {f"model=residual{end}" for end in ("", "_a", "_b", "_c", "_d")},
@@ -30,6 +28,8 @@ LINES = {
     "ner-experiments data check ud": {"ud_ewt"},
     "ner-experiments data c": {"check", "convert"},
     "ner-experiments data n": {"new"},
+    "ner-experiments rescore mysweep --g": {"--gold"},
+    "ner-experiments watch model=resi": {f"model=residual{end}" for end in ("", "_a", "_b", "_c", "_d")},
     "ner-experiments data new weib": set(),
     "ner-experiments completion z": {"zsh"},
 }
@@ -61,25 +61,6 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_is_completed(line: str) -> None:
     assert {*candidates(line)} == LINES[line]
-
-
-def test_every_command_that_takes_a_run_completes_runs() -> None:
-    """A command of runs names its arguments RUN in its help."""
-    for name in COMMANDS:
-        command = import_module(f"ner_experiments.commands.{name}")
-        parser = argparse.ArgumentParser()
-        if hasattr(command, "add_arguments"):
-            command.add_arguments(parser)
-            takes_runs = any(
-                str(it.metavar).startswith("RUN") and not it.option_strings for it in parser._actions
-            )
-            assert takes_runs == (name in RUNS), name
-
-
-def test_every_action_of_data_is_completed() -> None:
-    parser = argparse.ArgumentParser()
-    import_module("ner_experiments.commands.data").add_arguments(parser)
-    assert {*candidates("ner-experiments data ")} == {*parser.get_default("subcommands")}
 
 
 def test_other_programs_of_python_are_left_alone() -> None:
