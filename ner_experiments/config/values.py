@@ -27,6 +27,7 @@ from ner_experiments.config.conf import file_of
 from ner_experiments.config.corpora import instantiated
 from ner_experiments.config.identity import inputs
 from ner_experiments.config.init_from import first_run
+from ner_experiments.config.safe_yaml import load
 from ner_experiments.data import corpus
 from ner_experiments.data.needed_files import check_input
 from ner_experiments.modules.checks import REDUCTIONS
@@ -181,9 +182,18 @@ def needs(key: str, overrides: Sequence[str]) -> str:
     files = chosen(tuple(str(item.input_line) for item in parse(overrides) if is_choice(item))).files
     who = f"{group}={files[group]}" if group in files else group
     leaf = re.compile(rf"^ *{re.escape(name.rpartition('.')[2])}: *\?\?\? *# *(.*)$", re.MULTILINE)
-    texts = [file_of(f"{group}/{files[group]}").read_text(encoding="utf-8")] if group in files else []
+    paths = lineage(f"{group}/{files[group]}") if group in files else ()
+    texts = [file_of(path).read_text(encoding="utf-8") for path in paths]
     comments = [found[1] for text in texts if (found := leaf.search(text))]
     return f"{who} needs {key}=...{''.join(f', {comment}' for comment in comments[:1])}"
+
+
+def lineage(path: str) -> Iterator[str]:
+    """The file of a group, such as words/bert_frozen, and those that it builds on."""
+    yield path
+    for item in load(file_of(path)).get("defaults", ()):
+        if isinstance(item, str) and item != "_self_":
+            yield from lineage(f"{path.partition('/')[0]}/{item}")
 
 
 def check_name(name: Any) -> None:
