@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from html import escape
-from io import StringIO
 from pathlib import Path
 from posixpath import normpath, relpath
 from typing import Any
 
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -51,8 +48,6 @@ SECTIONS = {
 """The navigation: a page, or all pages of a folder. Pages that are not named come last."""
 
 
-INK = "#123456"
-"""A color that stands for that of the page's text."""
 LINK = re.compile(r'(\]\(|<img src=")([^)"\s#]+)(#[^)"\s]*)?([)"])')
 EQUATION = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 LOADED = re.compile(
@@ -130,25 +125,9 @@ def relinked(match: re.Match[str], *, page: str, linked: set[str]) -> str:
 
 
 def equation(match: re.Match[str]) -> str:
-    """The block of LaTeX as a picture within the page, in the color of its text; GitHub renders the block itself.
-
-    Matplotlib knows no `aligned`: the parts left and right of each & are drawn beside each other.
-    """
-    tex = match[1]
-    lines = re.split(r"\\\\\s*", re.sub(r"\\(begin|end)\{aligned\}", "", tex).strip())
-    figure, place, picture = Figure(figsize=(1, 1)), 0.0, StringIO()
-    with rc_context({"mathtext.fontset": "cm", "svg.fonttype": "path", "svg.hashsalt": tex}):
-        for line in lines:
-            left, _, right = line.rpartition("&")
-            place -= 0.62 if re.search(r"\\(frac|sum)", line) else 0.34
-            for part, side in ((left, "right"), (right, "left")):
-                if part.strip():
-                    figure.text(0, place, f"${part}$", ha=side, va="baseline", fontsize=13, color=INK)
-        figure.savefig(picture, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None})
-    svg = re.search(r"<svg.*</svg>", picture.getvalue(), re.DOTALL)
-    assert svg is not None
-    drawn = " ".join(svg[0].replace(INK, "currentColor").split())
-    return f'<div class="equation" role="img" aria-label="{escape(" ".join(tex.split()))}">{drawn}</div>'
+    """The block of LaTeX as MathML, which browsers draw; GitHub renders the block itself."""
+    tex = match[1].strip().replace("{aligned}", "{align*}")  # the same, under the name that the library knows
+    return f'<div class="equation">{convert(tex, display="block")}</div>'
 
 
 def navigation() -> list[Any]:

@@ -216,7 +216,7 @@ def run(
             write_tagger(folder, tagger, encoder)
             result = finish(result)
         if trainer.is_global_zero and not isinstance(logger, NullLogger):
-            from ner_experiments.loggers.final import log_final  # slow to import: Matplotlib and SciPy
+            from ner_experiments.loggers.final import log_final  # slow to import: SciPy
 
             log_final(logger, folder, result, tagger, data)
     return result
@@ -448,7 +448,7 @@ def log_finished(
     with open_logger(cfg, folder, resumed=resumed, finished=True) as logger:
         if isinstance(logger, NullLogger):
             return
-        from ner_experiments.loggers.final import log_from_files  # slow to import: Matplotlib and SciPy
+        from ner_experiments.loggers.final import log_from_files  # slow to import: SciPy
 
         log.info("%s: logged from its files", folder)
         tagger = seeded_tagger(cfg, encoder)

@@ -26,10 +26,10 @@ import numpy as np
 import scipy
 from cells import FOLDER, ROWS, Cell
 
-from ner_experiments.tables import svg
-from ner_experiments.tables.render import Grid
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import markdown_table
+from ner_experiments.view.charts import Value, dots
+from ner_experiments.view.vega import SERIES, Chart, Look, domain_of
 
 SAMPLES, DRAWS, SEEDS = (2, 3, 5), 10_000, 30
 PAIRED, USED = "paired t", "Welch t"
@@ -370,23 +370,27 @@ def line(figures: Mapping[str, Any], method: str) -> list[str]:
 
 def picture(result: Mapping[str, Any]) -> str:
     """Coverage of each pair of rows, by method and sample size, with the bounds as a band."""
-    height = 60 + 3 * svg.ROW_HEIGHT * len(METHODS) / 1.6
-    with svg.drawing(720, height) as figure:
-        axes = figure.subplots(1, len(result["samples"]), sharex=True, sharey=True)
-        for ax, figures in zip(np.atleast_1d(axes), result["samples"], strict=True):
-            ax.axvspan(100 * COVERAGE[0], 100 * COVERAGE[1], color=svg.FAINT)
-            for place, method in enumerate(reversed(METHODS)):
-                covered = [100 * pair["methods"][method]["coverage"] for pair in figures["pairs"]]
-                style = svg.SERIES[1] if method == USED else svg.SERIES[0]
-                ax.plot(covered, [place] * len(covered), "o", color=style, alpha=0.6)
-            ax.axvline(95, color=svg.MUTED, linewidth=1)
-            ax.set_title(f"{figures['seeds']} seeds")
-            ax.set_xlabel("coverage, %")
-            ax.set_yticks(range(len(METHODS)), [*reversed(METHODS)])
-        title = "Coverage of 95 % intervals"
-        description = "A point for each pair of rows of the seed bank; the band is from 93 to 97 %."
-        drawn = svg.inline(figure, "calibration", title, description)
-    return svg.standalone(svg.Plot(drawn, title, Grid(HEADINGS, [])))
+    looks = {"other": Look(SERIES[0], filled=False), "used": Look(SERIES[1], filled=False)}
+    values = {
+        f"coverage with {figures['seeds']} seeds, %": [
+            Value(
+                method,
+                100 * pair["methods"][method]["coverage"],
+                series="used" if method == USED else "other",
+            )
+            for method in METHODS
+            for pair in figures["pairs"]
+        ]
+        for figures in result["samples"]
+    }
+    domain = domain_of([value.value for of_size in values.values() for value in of_size])
+    band = [100 * share for share in COVERAGE]
+    panels = [
+        dots(of_size, label, look_of=looks, domain=domain, band=band, rule=95, apart=False)
+        for label, of_size in values.items()
+    ]
+    text = "A point for each pair of rows of the seed bank; the band is from 93 to 97 %."
+    return Chart("Coverage of 95 % intervals", text, tuple(panels)).svg(1000)
 
 
 if __name__ == "__main__":

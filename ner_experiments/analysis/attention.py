@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from PIL import Image
 
 from ner_experiments.build import batches, decode
 from ner_experiments.data.encoder import Encoder
@@ -23,9 +16,15 @@ from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, spans
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tagger import Tagger
+from ner_experiments.view import charts
+from ner_experiments.view.vega import Chart
 
-MENTION_COLOR = "#d55e00"
-COLUMNS = 3
+CELL = 18
+"""Pixels of a weight."""
+LEGEND = (
+    "How much the token of a row attends to that of a column: white is 0, the darkest the largest of its head. "
+    "Gold mentions are framed and orange."
+)
 MAX_WORD_LENGTH = 20
 """Longer words, such as links, are truncated in the labels."""
 
@@ -111,60 +110,21 @@ def attention(tagger: Tagger, encoder: Encoder, sources: Sequence[SplitSentence]
 
 def draw(path: Path, attention_map: AttentionMap) -> None:
     """Write the heat maps as PNG."""
-    as_image(heat_maps(attention_map)).save(path)
+    path.write_bytes(heat_maps(attention_map).png())
 
 
-def as_image(figure: Figure) -> Image.Image:
-    """Pixels of a figure."""
-    content = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # the font may lack a glyph, such as an emoji
-        figure.savefig(content, dpi=120, format="png")
-    return Image.open(content)
-
-
-def heat_maps(attention_map: AttentionMap) -> Figure:
+def heat_maps(attention_map: AttentionMap) -> Chart:
     """One heat map per head, side by side."""
-    heads, time, _ = attention_map.weights.shape
-    columns = min(heads, COLUMNS)
-    rows = math.ceil(heads / columns)
-    longest = max(len(truncated(word)) for word in attention_map.source.sentence.words)
-    side = 1 + 0.19 * time + 0.09 * longest  # inches per token and per letter of its label
-    figure = Figure(figsize=(side * columns, side * rows + 0.6), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for head, axes in enumerate(grid.flat):
-        if head < heads:
-            draw_head(axes, attention_map, head)
-        else:
-            axes.set_axis_off()
-    figure.suptitle(
-        f"{attention_map.title}: how much the token of a row attends to that of a column\n"
-        "white is 0, the darkest the largest of its head; gold mentions are framed and orange",
-        fontsize=9,
-    )
-    return figure
+    words = [truncated(word) for word in attention_map.source.sentence.words]
+    mentions = [(start, end) for start, end, _ in attention_map.mentions]
+    panels = []
+    for head, weights in enumerate(attention_map.weights, start=1):
+        most = float(weights.max())
+        title = f"head {head}, at most {most:.2f}"
+        shares = (weights / (most or 1.0)).tolist()
+        panels.append(charts.matrix(words, words, shares, title=title, framed=mentions, cell=CELL))
+    return Chart(f"Attention in {attention_map.title}", LEGEND, tuple(panels))
 
 
 def truncated(word: str) -> str:
     return word if len(word) <= MAX_WORD_LENGTH else f"{word[: MAX_WORD_LENGTH - 1]}…"
-
-
-def draw_head(axes: Axes, attention_map: AttentionMap, head: int) -> None:
-    weights = attention_map.weights[head]
-    words = [truncated(word) for word in attention_map.source.sentence.words]
-    axes.imshow(weights, cmap="Blues", vmin=0, vmax=weights.max())
-    axes.set_title(f"head {head + 1}, at most {weights.max():.2f}", fontsize=9)
-    ticks = range(len(words))
-    axes.set_xticks(ticks, words, rotation=90, fontsize=7, parse_math=False)
-    axes.set_yticks(ticks, words, fontsize=7, parse_math=False)
-    axes.tick_params(length=0)
-    for start, end, _ in attention_map.mentions:
-        size = end - start
-        frame = Rectangle(
-            (start - 0.5, start - 0.5), size, size, fill=False, edgecolor=MENTION_COLOR, linewidth=1.4
-        )
-        frame.set(clip_on=False, zorder=3)  # not clipped at the border
-        axes.add_patch(frame)
-        for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
-            for label in labels[start:end]:
-                label.set(color=MENTION_COLOR, fontweight="bold")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ner_experiments.loggers.base import RunInfo, closing
 from ner_experiments.loggers.wandb import begin, is_reachable
@@ -15,9 +14,6 @@ from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import on_one_line
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 XOR_PICTURE = Path("results/xor/xor.png")
 
@@ -97,20 +93,7 @@ def log_xor_picture(arguments: argparse.Namespace) -> str:
     try:
         about = RunInfo(folder, "xor", "picture", tags=["xor"])
         with closing(begin(about, arguments.project, sentences=0)) as logger:
-            logger.picture("xor", picture)
+            logger.picture("xor", XOR_PICTURE.read_bytes)
     except Exception as error:  # W&B's client has no common exception class
         raise ValueError(f"W&B failed: {on_one_line(error)}") from error
     return f"a run with {XOR_PICTURE}; if W&B cannot be reached, it is stored in {folder}/wandb"
-
-
-def picture() -> Figure:
-    from matplotlib.figure import Figure  # slow to import
-    from matplotlib.image import imread
-
-    pixels = imread(XOR_PICTURE)
-    height, width = pixels.shape[:2]
-    figure = Figure(figsize=(width / 120, height / 120))
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.imshow(pixels)
-    axes.set_axis_off()
-    return figure

@@ -55,7 +55,7 @@ def write(arguments: argparse.Namespace) -> Path:
     """Write the report, unless nothing has changed since; return the page to open first."""
     if arguments.runs is not None and not arguments.runs.is_dir():
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
-    from ner_experiments.report.write import is_up_to_date, write_report  # slow to import: Matplotlib
+    from ner_experiments.report.write import is_up_to_date, write_report
 
     typed = [item for item in arguments.names if root(item) == "output_dir"]
     if arguments.runs is not None and typed:

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 def run_suite(arguments: argparse.Namespace) -> int:
     """Prove, measure and train; write xor.json and the picture."""
     from ner_experiments.xor.experiment import run_experiment  # slow to import: torch, Lightning
-    from ner_experiments.xor.picture import draw  # slow to import: Matplotlib
+    from ner_experiments.xor.picture import draw
 
     models = requested_architectures(arguments.models)
     seeds = SEEDS if arguments.seeds is None else arguments.seeds

@@ -1,7 +1,7 @@
 """The interface of loggers, and the loggers that conf/logger chooses from; every run also writes log.csv.
 
-Every logger gets the same content: scalars of each epoch (epoch.py), and a summary, pictures and tables at the end
-(final.py).
+Every logger gets the same content: scalars of each epoch (epoch.py), and a summary, pictures (PNG) and tables at the
+end (final.py).
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from typing import Any, Protocol
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +54,7 @@ class Logger(Protocol):
     def summary(self, values: Mapping[str, str | float]) -> None:
         """Log the summary of the finished run."""
 
-    def picture(self, name: str, draw: Callable[[], Figure]) -> None: ...
+    def picture(self, name: str, draw: Callable[[], bytes]) -> None: ...
 
     def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None: ...
 
@@ -73,7 +70,7 @@ class NullLogger:
 
     def summary(self, values: Mapping[str, str | float]) -> None: ...
 
-    def picture(self, name: str, draw: Callable[[], Figure]) -> None: ...
+    def picture(self, name: str, draw: Callable[[], bytes]) -> None: ...
 
     def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None: ...
 
@@ -118,7 +115,7 @@ class SafeLogger:
         with self.guarded():
             self.logger.summary(values)
 
-    def picture(self, name: str, draw: Callable[[], Figure]) -> None:
+    def picture(self, name: str, draw: Callable[[], bytes]) -> None:
         with self.guarded():
             self.logger.picture(name, draw)
 

@@ -8,15 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from ner_experiments.analysis import attention, errors
 from ner_experiments.analysis.attention import AttentionMap, sentences_with_mentions
 from ner_experiments.analysis.disagreements import bracketed
 from ner_experiments.analysis.errors import Confusion, num_errors
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.sentence import Task
-from ner_experiments.loggers import figures
 from ner_experiments.loggers.base import Logger
 from ner_experiments.loggers.epoch import scalars_of_log, scores
 from ner_experiments.models.attention import AttBiLSTM
@@ -24,8 +21,12 @@ from ner_experiments.runs.artifacts import LOG, scoring_of_test
 from ner_experiments.runs.predictions import count, read
 from ner_experiments.runs.run import rows_of
 from ner_experiments.tagger import Tagger
+from ner_experiments.view import charts
+from ner_experiments.view.charts import Value
+from ner_experiments.view.vega import Chart
 
 SPLITS = ("dev", "test")
+TYPE_SCORES = ("f1", "precision", "recall", "accuracy")
 ATTENTION_MAPS = 5
 """Number of sentences whose attention is drawn."""
 
@@ -86,15 +87,36 @@ def log_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, An
         [kind, *(values[name] for name in columns)] for kind, values in types.items()
     ]
     logger.table(f"{split}/types", ("type", *columns), lambda: rows)
-    logger.picture(f"{split}/types_bars", lambda: figures.bars(types, f"{split}, by type"))
+    logger.picture(f"{split}/types_bars", lambda: type_bars(types, f"{split}, by type").png())
 
     def confusion() -> Confusion:
         return errors.confusion(read(folder, split), result["task"])
 
     logger.table(f"{split}/confusion", ("gold", "predicted", "count"), lambda: nonzero_cells(confusion()))
     logger.picture(
-        f"{split}/confusion_matrix", lambda: figures.matrix(confusion(), f"{split}, confusion of types")
+        f"{split}/confusion_matrix", lambda: matrix(confusion(), f"{split}, confusion of types").png()
     )
+
+
+def type_bars(types: Mapping[str, Mapping[str, float]], title: str) -> Chart:
+    """Bars of the scores of each type, in percent; `types` as in metrics.json."""
+    shown = [name for name in TYPE_SCORES if all(name in values for values in types.values())]
+    values = [
+        Value(f"{kind} ({of_type['gold']:,})", 100 * of_type[name], series=name.replace("f1", "F1"))
+        for kind, of_type in types.items()
+        for name in shown
+    ]
+    panels = (charts.bars(values, "%", apart=True),) if values else ()
+    return Chart(title, "In brackets: gold mentions.", panels)
+
+
+def matrix(confusion: Confusion, title: str) -> Chart:
+    """Confusion of types: rows are gold, columns predicted, the last of each "none"; shaded by share of the row."""
+    shares = [[count / max(1, sum(row)) for count in row] for row in confusion.counts]
+    texts = [[f"{count:,}" if count else "" for count in row] for row in confusion.counts]
+    x, y = "predicted (none: missing)", "gold (none: spurious)"
+    panel = charts.matrix(confusion.names, confusion.names, shares, texts=texts, x=x, y=y)
+    return Chart(title, "", (panel,))
 
 
 def nonzero_cells(confusion: Confusion) -> Iterator[tuple[str, str, int]]:
@@ -146,5 +168,5 @@ def attention_map_name(split: str, number: int) -> str:
     return f"attention/{split}-{number}"
 
 
-def heat_maps(maps: Callable[[], list[AttentionMap]], number: int) -> Figure:
-    return attention.heat_maps(maps()[number])
+def heat_maps(maps: Callable[[], list[AttentionMap]], number: int) -> bytes:
+    return attention.heat_maps(maps()[number]).png()

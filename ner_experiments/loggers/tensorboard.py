@@ -7,20 +7,18 @@ imported where a `SafeLogger` catches what it raises.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from PIL import Image
 
-from ner_experiments.analysis.attention import as_image
 from ner_experiments.config.identity import flat
 from ner_experiments.loggers.base import Logger, NullLogger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.text import markdown_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FOLDER, EVENTS = "tensorboard", "events.out.tfevents.*"
 MAX_NAME = 255
@@ -82,8 +80,8 @@ class TensorBoardLogger:
         for part in hparams(self.config, metrics):  # type: ignore[no-untyped-call]
             file.add_summary(part)
 
-    def picture(self, name: str, draw: Callable[[], Figure]) -> None:
-        pixels = np.asarray(as_image(draw()).convert("RGB"))
+    def picture(self, name: str, draw: Callable[[], bytes]) -> None:
+        pixels = np.asarray(Image.open(io.BytesIO(draw())).convert("RGB"))
         self.writer.add_image(name, pixels, self.epoch, dataformats="HWC")
 
     def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None:

@@ -11,6 +11,7 @@ The package wandb takes a second to import, and an exception in it must not end 
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import secrets
@@ -23,13 +24,10 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ner_experiments.loggers.base import Logger, NullLogger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.files import atomic_write
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 log = logging.getLogger(__name__)
 
@@ -71,12 +69,11 @@ class WandbLogger:
     def summary(self, values: Mapping[str, str | float]) -> None:
         self.run.summary.update(dict(values))
 
-    def picture(self, name: str, draw: Callable[[], Figure]) -> None:
+    def picture(self, name: str, draw: Callable[[], bytes]) -> None:
+        from PIL import Image as Pixels
         from wandb import Image  # see above
 
-        from ner_experiments.analysis.attention import as_image  # slow to import: Matplotlib
-
-        self.run.log({name: Image(as_image(draw())), "epoch": self.epoch})
+        self.run.log({name: Image(Pixels.open(io.BytesIO(draw()))), "epoch": self.epoch})
 
     def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None:
         from wandb import Table  # see above

@@ -15,10 +15,11 @@ from ner_experiments.analysis.row_errors import (
 )
 from ner_experiments.analysis.statistics import Summary, difference
 from ner_experiments.report.row_page import length_section, type_section
-from ner_experiments.report.run_plots import Bar, bar_plot, points, reliability
+from ner_experiments.report.run_plots import bar_plot, group_plot, reliability
 from ner_experiments.report.site import PageTable, Section
+from ner_experiments.tables.plots import Plot
 from ner_experiments.tables.render import Grid, interval, seed_counts
-from ner_experiments.tables.svg import NUM_STYLES, Plot
+from ner_experiments.view.charts import Value
 
 Rows = Mapping[str, RowErrors]
 """Errors of rows on one test set, by label."""
@@ -46,6 +47,8 @@ HEADINGS = {
     FREQUENCY: "frequency in train",
     SENTENCE_LENGTH: "length of the sentence, tokens",
 }
+MAX_DRAWN = 14
+"""Rows of a table whose F1 by group is drawn."""
 MAX_CALIBRATED = 20
 """Run folders of a row whose calibration is shown."""
 NOT_ARCHIVED = "These runs were archived without errors: no kinds, no confusion, no calibration."
@@ -69,9 +72,7 @@ def table_section(rows: Rows, reference: str, number: int) -> Section | None:
     tables += [
         PageTable(differences(rows, name, reference), f"{title} {HEADINGS.get(name, name)}") for name in names
     ]
-    plots = [
-        f1_plot(name, {label: groups[name] for label, groups in breakdowns.items()}, number) for name in names
-    ]
+    plots = [f1_plot(name, {label: groups[name] for label, groups in breakdowns.items()}) for name in names]
     run = next(iter(rows[reference].runs.values()))
     texts = [f"{explain_intervals(means)} {DIFFERENCES}"]
     return Section(f"errors-{number}", f"Errors on {run.metrics['data']['name']}", texts, tables, plots)
@@ -83,21 +84,21 @@ def kinds_table(rows: Rows) -> PageTable:
     return PageTable(bar_grid(bars), "Errors by kind, % of gold mentions, with 95 % intervals")
 
 
-def f1_plot(name: str, rows: Mapping[str, Mapping[str, MeanBucket]], number: int) -> Plot:
+def f1_plot(name: str, rows: Mapping[str, Mapping[str, MeanBucket]]) -> Plot:
     """F1 by group as points, one series per row; the numbers have all rows, the picture the first ones."""
     bars = {label: [bar(group, it.f1) for group, it in groups.items()] for label, groups in rows.items()}
-    drawn = dict(list(bars.items())[:NUM_STYLES])
+    drawn = dict(list(bars.items())[:MAX_DRAWN])
     title = f"F1 by {HEADINGS.get(name, name)}"
     title += "" if len(drawn) == len(bars) else f", the first {len(drawn)} rows"
-    return points(drawn, f"errors-{number}-{name.replace(' ', '-')}", "test F1", title, bar_grid(bars))
+    return group_plot(drawn, "test F1", title, bar_grid(bars))
 
 
-def bar_grid(rows: Mapping[str, Sequence[Bar]]) -> Grid:
+def bar_grid(rows: Mapping[str, Sequence[Value]]) -> Grid:
     """Values with intervals: one line per row, one column per group."""
-    groups = list(dict.fromkeys(bar.label for bars in rows.values() for bar in bars))
+    groups = list(dict.fromkeys(bar.row for bars in rows.values() for bar in bars))
     lines = []
     for label, bars in rows.items():
-        cells = {bar.label: f"{bar.value:.2f} ({interval(bar.low, bar.high)})" for bar in bars}
+        cells = {bar.row: f"{bar.value:.2f} ({interval(bar.low, bar.high)})" for bar in bars}
         lines.append([label, *(cells.get(group, "") for group in groups)])
     return Grid(("", *groups), lines)
 
@@ -141,9 +142,9 @@ def row_sections(row: RowErrors) -> list[Section | None]:
     ]
 
 
-def bar(name: str, mean: Mean) -> Bar:
+def bar(name: str, mean: Mean) -> Value:
     """A mean in percent."""
-    return Bar(name, 100 * mean.value, 100 * mean.low, 100 * mean.high)
+    return Value(name, 100 * mean.value, 100 * mean.low, 100 * mean.high)
 
 
 def looser_section(scores: Mapping[str, Summary]) -> Section | None:
@@ -168,13 +169,13 @@ def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:
         return None
     bars = [bar(name, mean) for name, mean in kinds.items()]
     grid = Grid(("error", "% of gold mentions", "95 %"), [cells(bar) for bar in bars])
-    plot = bar_plot(bars, "kinds", "% of gold mentions", "Errors by kind", grid)
+    plot = bar_plot(bars, "% of gold mentions", "Errors by kind", grid)
     return Section("kinds", "Errors by kind", [KINDS_TEXT, explain_intervals(kinds.values())], plots=[plot])
 
 
-def cells(bar: Bar) -> list[str]:
+def cells(bar: Value) -> list[str]:
     """Label, value and interval."""
-    return [bar.label, f"{bar.value:.2f}", interval(bar.low, bar.high)]
+    return [bar.row, f"{bar.value:.2f}", interval(bar.low, bar.high)]
 
 
 def group_sections(row: RowErrors) -> list[Section | None]:
@@ -184,13 +185,13 @@ def group_sections(row: RowErrors) -> list[Section | None]:
         without_errors = any(errors.outcomes is None for errors in row.errors.values())
         reason = Section("archived", "Errors", [NOT_ARCHIVED]) if without_errors else None
         return [type_section(row.runs), length_section(row.runs), reason]
-    plots = [group_plot(name, groups) for name, groups in breakdown.items()]
+    plots = [breakdown_plot(name, groups) for name, groups in breakdown.items()]
     means = [bucket.f1 for groups in breakdown.values() for bucket in groups.values()]
     texts = [f"{explain_intervals(means)} {SEEN_TEXT}"]
     return [Section("groups", "F1 by group of mentions", texts, plots=plots)]
 
 
-def group_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
+def breakdown_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
     """F1 of each group as bars."""
     bars = [bar(group, bucket.f1) for group, bucket in groups.items()]
     lines = [
@@ -205,7 +206,7 @@ def group_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
     ]
     heading = HEADINGS.get(name, name)
     grid = Grid((heading, "precision", "recall", "F1", "95 % of F1", "gold"), lines)
-    return bar_plot(bars, f"by-{name.replace(' ', '-')}", "test F1", f"F1 by {heading}", grid)
+    return bar_plot(bars, "test F1", f"F1 by {heading}", grid)
 
 
 def confusion_section(confusion: MeanConfusion | None) -> Section | None:
@@ -228,7 +229,7 @@ def calibration_section(calibration: MeanCalibration | None, runs: int) -> Secti
     bars = [bar(f"{bin_.start:.1f} to {bin_.end:.1f}", bin_.correct) for bin_ in calibration.bins]
     means = [100 * bin_.mean for bin_ in calibration.bins]
     lines = [
-        [bar.label, f"{bin_.count:,}", f"{mean:.2f}", *cells(bar)[1:]]
+        [bar.row, f"{bin_.count:,}", f"{mean:.2f}", *cells(bar)[1:]]
         for bar, bin_, mean in zip(bars, calibration.bins, means, strict=True)
     ]
     grid = Grid(("probability", "mentions", "mean, %", "correct, %", "95 %"), lines)
@@ -236,6 +237,6 @@ def calibration_section(calibration: MeanCalibration | None, runs: int) -> Secti
     text = f"Expected calibration error {error.value:.2f} % ({interval(error.low, error.high)})."
     if calibration.error.runs < runs:
         text += f" Of {calibration.error.runs} of the {runs} runs."
-    plot = reliability(bars, means, "calibration", "Calibration on test", grid)
+    plot = reliability(bars, means, "Calibration on test", grid)
     texts = [CALIBRATION_TEXT, f"{text} {explain_intervals(calibration.means)}"]
     return Section("calibration", "Calibration", texts, plots=[plot])

@@ -16,7 +16,6 @@ from ner_experiments.report.pair_page import to_segments, variants, with_sentenc
 from ner_experiments.report.run_plots import (
     BAND_TEXT,
     MAX_SEEDS,
-    Bar,
     bar_plot,
     dev_and_loss_curves,
     line_plot,
@@ -26,6 +25,7 @@ from ner_experiments.runs import artifacts
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.render import Grid, interval
+from ner_experiments.view.charts import Value
 
 Runs = Mapping[int, Run]
 """Runs by seed."""
@@ -94,7 +94,7 @@ def seed_line(seed: int, run: Run, names: Sequence[str]) -> list[str]:
 
 def curves_section(runs: Runs) -> Section:
     texts = [BAND_TEXT] if len(runs) > MAX_SEEDS else []
-    return Section("curves", "Learning curves", texts, plots=[dev_and_loss_curves(runs, "curves")])
+    return Section("curves", "Learning curves", texts, plots=[dev_and_loss_curves(runs)])
 
 
 def type_section(runs: Runs) -> Section | None:
@@ -117,9 +117,9 @@ def type_section(runs: Runs) -> Section | None:
                 f"{reports[0]['gold']:,}",
             ]
         )
-        bars.append(Bar(name, parts["f1"].mean, parts["f1"].low, parts["f1"].high))
+        bars.append(Value(name, parts["f1"].mean, parts["f1"].low, parts["f1"].high))
     grid = Grid(("type", "precision", "recall", "F1", "95 % of F1", "gold mentions"), lines)
-    plot = bar_plot(bars, "types", "test F1", "F1 by type", grid)
+    plot = bar_plot(bars, "test F1", "F1 by type", grid)
     return Section("types", "By type", [OVER_SEEDS], plots=[plot])
 
 
@@ -133,10 +133,10 @@ def length_section(runs: Runs) -> Section | None:
     if not names:
         return None
     means = [summarize(of_run[name] for of_run in f1.values() if name in of_run) for name in names]
-    bars = [Bar(name, mean.mean, mean.low, mean.high) for name, mean in zip(names, means, strict=True)]
-    lines = [[bar.label, f"{bar.value:.2f}", interval(bar.low, bar.high)] for bar in bars]
+    bars = [Value(name, mean.mean, mean.low, mean.high) for name, mean in zip(names, means, strict=True)]
+    lines = [[bar.row, f"{bar.value:.2f}", interval(bar.low, bar.high)] for bar in bars]
     grid = Grid(("tokens", "F1", "95 %"), lines)
-    plot = bar_plot(bars, "lengths", "test F1", "F1 by length of mention in tokens", grid)
+    plot = bar_plot(bars, "test F1", "F1 by length of mention in tokens", grid)
     return Section("lengths", "By length of mention", [OVER_SEEDS], plots=[plot])
 
 
@@ -150,10 +150,9 @@ def gradients_section(runs: Runs) -> Section | None:
     ]
     for seed, path in recorded[:MAX_SEEDS]:
         rows = read_rows(path)
-        for number, (title, kind, column) in enumerate(GRADIENTS):
+        for title, kind, column in GRADIENTS:
             if by_epoch := values_by_epoch(rows, kind, column):
-                name = f"gradients-{seed}-{number}"
-                plots.append(line_plot(by_epoch, name, column, f"{title}, seed {seed}"))
+                plots.append(line_plot(by_epoch, column, f"{title}, seed {seed}"))
     text = GRADIENTS_EXPLAINED
     if len(recorded) > MAX_SEEDS:
         text += f" The first {MAX_SEEDS} of {len(recorded)} seeds."

@@ -14,22 +14,14 @@ from typing import Any
 from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search, Trial, best_so_far, expected_best, varied_values
 from ner_experiments.report.entries import file_name
+from ner_experiments.report.run_plots import SMALL_HEIGHT
 from ner_experiments.report.site import PageTable, Section, Site
-from ner_experiments.report.svg_charts import (
-    BOTTOM,
-    RIGHT,
-    SMALL,
-    TOP,
-    Panel,
-    Picture,
-    limits_of,
-    line_style,
-    marker,
-    y_axis_width,
-)
+from ner_experiments.tables.plots import Plot
 from ner_experiments.tables.render import Grid
-from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import percent
+from ner_experiments.view import charts
+from ner_experiments.view.charts import Point
+from ner_experiments.view.vega import SERIES, Chart, Look, Spec
 
 log = logging.getLogger(__name__)
 
@@ -200,40 +192,34 @@ def origin_section(search: Search) -> Section:
 
 def history_plot(search: Search) -> Plot:
     complete = [trial for trial in search.trials if trial.score is not None]
-    numbers = [float(trial.number) for trial in complete]
     scores = [100 * score for score in search.scores]
     best = best_so_far(scores)
-    lines = [
-        [str(trial.number), f"{score:.2f}", f"{so_far:.2f}"]
-        for trial, score, so_far in zip(complete, scores, best, strict=True)
-    ]
+    points, lines = [], []
+    for trial, score, so_far in zip(complete, scores, best, strict=True):
+        points += [
+            Point(trial.number, score, "trial"),
+            Point(trial.number, so_far, "best so far", marked=False),
+        ]
+        lines.append([str(trial.number), f"{score:.2f}", f"{so_far:.2f}"])
     grid = Grid(("trial", f"dev {search.metric}", "best so far"), lines)
-    name = "Dev score of each trial, and the best so far"
-    return plot(
-        search, "history", name, "trial", numbers, scores, grid, curve=steps(numbers, best), wide=True
-    )
-
-
-def steps(xs: Sequence[float], ys: Sequence[float]) -> tuple[list[float], list[float]]:
-    """The corners of a line that keeps each value until the next point."""
-    return [x for pair in zip(xs, xs, strict=True) for x in pair][1:], [
-        y for pair in zip(ys, ys, strict=True) for y in pair
-    ][:-1]
+    looks = {"trial": Look(SERIES[0], dash=(0, 1)), "best so far": Look(SERIES[1])}
+    panel = charts.lines(points, "trial", f"dev {search.metric}", look_of=looks, line="step-after")
+    return plot(search, "Dev score of each trial, and the best so far", "trial", panel, grid)
 
 
 def expected_plot(search: Search) -> Plot:
     best = [100 * score for score in expected_best(search.scores)]
-    numbers = [float(number) for number in range(1, len(best) + 1)]
     grid = Grid(
         ("trials", f"expected best dev {search.metric}"),
-        [[f"{n:.0f}", f"{score:.2f}"] for n, score in zip(numbers, best, strict=True)],
+        [[f"{n}", f"{score:.2f}"] for n, score in enumerate(best, start=1)],
     )
-    name = "Expected best dev score"
-    return plot(search, "expected", name, "trials", numbers, best, grid, curve=(numbers, best), wide=True)
+    points = [Point(number, score) for number, score in enumerate(best, start=1)]
+    panel = charts.lines(points, "trials", f"dev {search.metric}")
+    return plot(search, "Expected best dev score", "trials", panel, grid)
 
 
 def setting_plot(search: Search, number: int) -> Plot:
-    """Dev score by the value of one setting, or by its log10 if its range is logarithmic."""
+    """Dev score by the value of one setting, on a logarithmic axis if its range is logarithmic."""
     key = search.keys[number]
     values = [varied_values(trial)[number] for trial in search.ranked]
     scores = [100 * (trial.score or 0.0) for trial in search.ranked]
@@ -241,15 +227,15 @@ def setting_plot(search: Search, number: int) -> Plot:
         (key, f"dev {search.metric}"),
         [[value, f"{score:.2f}"] for value, score in zip(values, scores, strict=True)],
     )
-    as_numbers = numbers_of(values)
-    if as_numbers is None:
-        choices = list(dict.fromkeys(sorted(values)))
-        places = [float(choices.index(value)) for value in values]
-        return plot(search, f"setting-{number}", key, key, places, scores, grid, choices=choices)
-    if "log" in search.ranges[number].partition("=")[2] and min(as_numbers) > 0:
-        logs = [math.log10(value) for value in as_numbers]
-        return plot(search, f"setting-{number}", key, f"log10 of {key}", logs, scores, grid)
-    return plot(search, f"setting-{number}", key, key, as_numbers, scores, grid)
+    numbers = numbers_of(values)
+    if numbers is None:
+        ranked = sorted(zip(values, scores, strict=True))
+        points = [Point(value, score) for value, score in ranked]
+    else:
+        points = [Point(x, score) for x, score in zip(numbers, scores, strict=True)]
+    log = numbers is not None and "log" in search.ranges[number].partition("=")[2] and min(numbers) > 0
+    panel = charts.lines(points, key, f"dev {search.metric}", line="", log_x=log, height=SMALL_HEIGHT)
+    return plot(search, key, key, panel, grid)
 
 
 def numbers_of(values: Sequence[str]) -> list[float] | None:
@@ -260,43 +246,5 @@ def numbers_of(values: Sequence[str]) -> list[float] | None:
     return numbers if all(map(math.isfinite, numbers)) else None
 
 
-def plot(
-    search: Search,
-    name: str,
-    heading: str,
-    x_label: str,
-    xs: Sequence[float],
-    ys: Sequence[float],
-    grid: Grid,
-    *,
-    curve: tuple[Sequence[float], Sequence[float]] | None = None,
-    choices: Sequence[str] = (),
-    wide: bool = False,
-) -> Plot:
-    """A point for each value, and a line if there is a curve. choices: names of the values 0, 1, ... of the axis."""
-    width, height = (720.0, 280.0) if wide else (330.0, 220.0)
-    y_limits = limits_of(ys)
-    x_limits = (-0.5, len(choices) - 0.5) if choices else limits_of(xs)
-    picture = Picture(width, height)
-    left = y_axis_width(y_limits, height - TOP - BOTTOM)
-    panel = picture.panel(Panel(left, width - RIGHT, TOP, height - BOTTOM, x_limits, y_limits))
-    panel.y_axis(f"dev {search.metric}")
-    if choices:
-        choice_axis(panel, x_label, choices)
-    else:
-        panel.x_axis(x_label, 6, integer=all(x == int(x) for x in xs))
-    if curve is not None:
-        panel.curve(*curve, line_style(0))
-    for x, y in zip(xs, ys, strict=True):
-        panel.point(x, y, marker(0))
-    description = f"One point per trial, dev {search.metric} by {x_label}."
-    return Plot(picture.svg(f"search-{name}", heading, description), heading, grid)
-
-
-def choice_axis(panel: Panel, label: str, choices: Sequence[str]) -> None:
-    """Names of the choices in place of numbers, cut to the room that each has."""
-    room = int((panel.right - panel.left) / len(choices) / 7)
-    for number, choice in enumerate(choices):
-        text = choice if len(choice) <= room else f"{choice[: max(room - 1, 1)]}…"
-        panel.text(panel.px(number), panel.bottom + 15.4, text, SMALL, "middle")
-    panel.text((panel.left + panel.right) / 2, panel.bottom + 31, label, SMALL + 1, "middle")
+def plot(search: Search, title: str, x: str, panel: Spec, grid: Grid) -> Plot:
+    return Plot(Chart(title, f"One point per trial, dev {search.metric} by {x}.", (panel,)), grid)

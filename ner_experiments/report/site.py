@@ -1,6 +1,7 @@
 """The report's folder of HTML pages, and the sections that a page consists of.
 
-Pages are Jinja templates that escape every text, with one stylesheet and one script, and load nothing else.
+Pages are Jinja templates that escape every text, with one stylesheet and one script. They load nothing but the script
+beside them, which draws charts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
@@ -21,10 +23,13 @@ from markupsafe import Markup, escape
 
 from ner_experiments.report.pair_page import Segments
 from ner_experiments.runs.provenance import package_digest
+from ner_experiments.tables.plots import Plot
 from ner_experiments.tables.render import Grid
-from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.files import atomic_write
+from ner_experiments.view import vega
 
+LIBRARY = "charts.js"
+"""Script that draws the charts of all pages."""
 HEAD = 2000
 """Characters of a page that hold all it records of itself."""
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
@@ -88,13 +93,15 @@ class Site:
         self.folder, self.commit, self.start = folder, commit and commit[:12], start
         self.pages: dict[str, str | None] = {}
         self.digests: dict[str, str] = {}
+        self.library = None if has_library(folder) else executor().submit(vega.javascript)
         self.style, self.script = (Markup(asset(f"report.{kind}")) for kind in ("css", "js"))
 
     @property
     def policy(self) -> str:
-        """Content security policy that allows only this script and these styles, and no network address."""
+        """Content security policy that allows only these styles, this script, and scripts beside the page."""
         digest = base64.b64encode(hashlib.sha256(self.script.encode()).digest()).decode()
-        return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+        scripts = f"'self' file: 'sha256-{digest}'"
+        return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {scripts}"
 
     @cached_property
     def environment(self) -> Environment:
@@ -138,10 +145,32 @@ class Site:
                 continue
             with atomic_write(path) as part:
                 part.write_text(text, encoding="utf-8", newline="\n")
+        if self.library is not None:
+            with atomic_write(self.folder / LIBRARY) as part:
+                part.write_text(f"{library_head()}{self.library.result()}", encoding="utf-8", newline="\n")
         for path in self.folder.glob("*.html"):
             if path.name not in self.pages:
                 path.unlink()
         return [self.folder / name for name in self.pages]
+
+
+def has_library(folder: Path) -> bool:
+    """Whether the folder has the script that draws charts, as it would be written now."""
+    try:
+        with (folder / LIBRARY).open(encoding="utf-8") as file:
+            return file.readline() == library_head()
+    except OSError:
+        return False
+
+
+def library_head() -> str:
+    return f"// {vega.javascript_version()}\n"
+
+
+@cache
+def executor() -> ThreadPoolExecutor:
+    """Bundling takes seconds, in which the pages are made."""
+    return ThreadPoolExecutor(1)
 
 
 def inputs_digest(commit: str | None, inputs: Any) -> str:

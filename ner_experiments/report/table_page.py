@@ -8,11 +8,11 @@ from statistics import fmean
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, cost_plots, curve_limits, dev_curves
-from ner_experiments.report.score_plots import score_plots, seed_plots
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render, sweep_registration
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.pairs import Pair
+from ner_experiments.tables.plots import Plot, score_plots, seed_plots
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.results_folder import (
     comma_separated,
@@ -24,10 +24,9 @@ from ner_experiments.tables.results_folder import (
 )
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.significance import compare_rows
-from ner_experiments.tables.svg import Plot, inline
 from ner_experiments.xor import certificate
 from ner_experiments.xor.certificate import cases, certificates
-from ner_experiments.xor.picture import xor_figure
+from ner_experiments.xor.picture import xor_chart
 from ner_experiments.xor.results import HEADINGS, XorResults, table_lines
 
 MEANS = "In percent: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds."
@@ -42,11 +41,6 @@ COST_HEADINGS = (
     "s per epoch",
     "tokens per s",
     "peak memory, MB",
-)
-
-XOR_DESCRIPTION = (
-    "Left: how many of four phrases a sum of past and future can tag, by certificate. Middle: the largest "
-    "interaction of past and future at random weights. Right: the most phrases that are correct after training."
 )
 
 
@@ -184,8 +178,7 @@ def curves_section(entry: Entry) -> Section | None:
     plots: list[Plot] = []
     for rows in corpora.values():
         limits = curve_limits([result.runs for result in rows])
-        for result in rows:
-            plots.append(dev_curves(result.runs, f"curve-{len(plots)}", result.row.label, limits))
+        plots += [dev_curves(result.runs, result.row.label, limits) for result in rows]
     order = ", then ".join(dict.fromkeys(name for name, *_ in corpora))
     scale = "All rows share one scale."
     if len(corpora) > 1:
@@ -245,9 +238,7 @@ def mean_and_sd(mean: float, sd: float | None, digits: int) -> str:
 def xor_section(results: XorResults) -> Section:
     """Picture and certificates of the XOR limit. The certificates are computed anew, and verify themselves."""
     proofs = certificates()
-    title = "The XOR limit: proved, measured and trained"
-    svg = inline(xor_figure(cases(proofs), results.models), "xor", title, XOR_DESCRIPTION)
-    plot = Plot(svg, title, Grid(HEADINGS, table_lines(results.models)))
+    plot = Plot(xor_chart(cases(proofs), results.models), Grid(HEADINGS, table_lines(results.models)))
     folded = [
         (f"Proof of section {it.program.section}: {it.program.name}", certificate.render(it))
         for it in cases(proofs)

@@ -20,7 +20,7 @@ from ner_experiments.report import (
 )
 from ner_experiments.report.announce import tracked
 from ner_experiments.report.entries import Entry, has_runs, run_inputs
-from ner_experiments.report.site import Section, Site, inputs_digest, recorded
+from ner_experiments.report.site import Section, Site, has_library, inputs_digest, recorded
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference
 
@@ -65,7 +65,9 @@ def first_page(entries: Sequence[Entry]) -> str:
 def is_up_to_date(output: Path, commit: str | None, stamp: str) -> Path | None:
     """The page to open first, if the folder holds the report of this stamp, as it was written; else None."""
     index, names = output / "index.html", sorted(path.name for path in output.glob("*.html"))
-    if recorded(index, "inputs") != inputs_digest(commit and commit[:12], (stamp, names)):
+    if not has_library(output) or recorded(index, "inputs") != inputs_digest(
+        commit and commit[:12], (stamp, names)
+    ):
         return None
     return output / recorded(index, "start")
 

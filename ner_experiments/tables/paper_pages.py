@@ -23,9 +23,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.archive import run_errors
 from ner_experiments.data.tags import spans
-from ner_experiments.tables import claims_page, dominant_sentence, results_folder, spec, svg
+from ner_experiments.tables import claims_page, dominant_sentence, results_folder, spec
 from ner_experiments.tables.claims_page import PLOTS
-from ner_experiments.tables.plots import BARS, score_grid, score_plots
+from ner_experiments.tables.plots import BARS, Plot, score_grid, score_plots
 from ner_experiments.tables.render import (
     Grid,
     as_markdown,
@@ -38,7 +38,6 @@ from ner_experiments.tables.render import (
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import over_sentences
-from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import did_you_mean, read_json_object, truncated_repr
 
 TEMPLATES, SUFFIX = "templates", ".md.j2"
@@ -231,7 +230,7 @@ class Measured:
     def _linked_plot(self, plot: Plot, name: str) -> str:
         path = self.results / PLOTS / f"{name}.svg"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(svg.standalone(plot), encoding="utf-8")
+        path.write_text(plot.chart.svg(), encoding="utf-8")
         return f"![{plot.title}]({PLOTS}/{path.name})"
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from ner_experiments.config import row_settings
 from ner_experiments.config.row_settings import display_name, numeric, varying
@@ -19,31 +14,41 @@ from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, deviation, interval, printed
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import CHUNK, Table
-from ner_experiments.tables.svg import (
-    MUTED,
-    ROW_HEIGHT,
-    SERIES,
-    Plot,
-    drawing,
-    inline,
-    label_rows,
-    label_width,
-    legends_above,
-    series_style,
-)
+from ner_experiments.view import charts
+from ner_experiments.view.vega import MUTED, SERIES, SHAPES, Chart, Look
 
-PAPER, OURS = "published", "ours"
+PAPER, CITED, OURS = "published", "cited by the paper", "ours"
+MEAN, SEED = "mean", "one seed"
+LOOKS = {
+    PAPER: Look(SERIES[1], "diamond", filled=False),
+    CITED: Look(MUTED, "diamond", filled=False),
+    OURS: Look(SERIES[0]),
+    MEAN: Look(SERIES[0]),
+    SEED: Look(SERIES[1], filled=False),
+}
 MIN_POINTS = 3
 """Rows alike in all other settings that make a numeric setting an axis."""
-LOG_RATIO = 16
-"""Largest over smallest value from which an axis is logarithmic."""
-MAX_LABEL = 60
-"""Characters of a label."""
 BARS = (
     "Filled: our mean over seeds with its 95 % t-interval. Open: the published number, with the paper's standard "
     "deviation if it states one."
 )
 DESCRIPTION = f"{BARS} The numbers are in the table below the picture."
+SEED_DESCRIPTION = (
+    "Open points: the seeds. Filled points: their means, with 95 % t-intervals. An arrow marks one that leaves the "
+    "axis. The numbers are in the table below the picture."
+)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A chart with its numbers as a table."""
+
+    chart: Chart
+    grid: Grid
+
+    @property
+    def title(self) -> str:
+        return self.chart.title
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,8 @@ class RowGroup:
 def score_plots(page: Page) -> list[Plot]:
     """One plot along the number that the table varies; without one, a plot for each group of rows."""
     if axis := axis_of(page):
-        return [axis_plot(axis, "axis", unit_of(page.table, page.results))]
-    return [
-        row_plot(group, f"rows-{number}", unit_of(page.table, group.results))
-        for number, group in enumerate(row_groups(page))
-    ]
+        return [axis_plot(axis, unit_of(page.table, page.results))]
+    return [row_plot(group, unit_of(page.table, group.results)) for group in row_groups(page)]
 
 
 def unit_of(table: Table, results: Iterable[Result]) -> str:
@@ -191,100 +193,74 @@ def unique_words(title: str, common_words: Mapping[str, set[str]]) -> set[str]:
     return common_words[title] - set().union(*others)
 
 
-def axis_plot(axis: Axis, name: str, unit: str) -> Plot:
-    """Plot with one line along the axis per series; published and ours in two plots if they are of different data."""
+def axis_plot(axis: Axis, unit: str) -> Plot:
+    """Plot with one line along the axis per series; published and ours in two panels if they are of different data."""
+    kinds = [kind for kind in (PAPER, OURS) if any(center(it.result, kind) is not None for it in axis.points)]
     comparable = all(point.result.comparable for point in axis.points)
-    lines = list(dict.fromkeys(point.series for point in axis.points))
-    sides = [(PAPER, OURS)] if comparable else [(PAPER,), (OURS,)]
-    with drawing(520 if comparable else 760, 320) as figure:
-        for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
-            for number, series in enumerate(lines):
-                points = [point for point in axis.points if point.series == series]
-                for kind in kinds:
-                    draw_line(axes, kind, points, number, series)
-            set_ticks(axes, [point.x for point in axis.points])
-            axes.set_xlabel(axis.label)
-            axes.set_ylabel(unit if comparable else f"{unit}, {kinds[0]}")
-            axes.grid(axis="y")
-        legends_above(figure)
-        title = f"{unit} by {axis.label}"
-        svg = inline(figure, name, title, DESCRIPTION)
-    return Plot(svg, title, score_grid([point.result for point in axis.points]))
+    looks = {}
+    for number, series in enumerate(dict.fromkeys(point.series for point in axis.points)):
+        color, shape = SERIES[number % len(SERIES)], SHAPES[number % len(SHAPES)]
+        looks[series_of(series, PAPER)] = Look(color, shape, filled=False, dash=(6, 3))
+        looks[series_of(series, OURS)] = Look(color, shape)
+    panels = []
+    for side in [kinds] if comparable else [[kind] for kind in kinds]:
+        points = [
+            charts.Point(it.x, middle, series_of(it.series, kind), *ends(it.result, kind))
+            for kind in side
+            for it in axis.points
+            if (middle := center(it.result, kind)) is not None
+        ]
+        label = unit if comparable else f"{unit}, {side[0]}"
+        log = charts.is_wide([point.x for point in axis.points])
+        panels.append(charts.lines(points, axis.label, label, look_of=looks, ticks=True, log_x=log))
+    chart = Chart(f"{unit} by {axis.label}", DESCRIPTION, tuple(panels))
+    return Plot(chart, score_grid([point.result for point in axis.points], MEAN))
 
 
-def draw_line(axes: Axes, kind: str, points: Sequence[Point], number: int, series: str) -> None:
-    points = [point for point in points if center(point.result, kind) is not None]
-    if not points:
-        return
-    values: list[Any] = [center(point.result, kind) for point in points]
-    style = series_style(number % len(SERIES))
-    style |= {"linestyle": "-", "linewidth": 1.8}
-    if kind == PAPER:
-        style |= {"linestyle": "--", "linewidth": 1.2, "markerfacecolor": "none"}
-    axes.errorbar(
-        [point.x for point in points], values, label=f"{series or 'score'}, {kind}",
-        yerr=error_bars([half_width(point.result, kind) for point in points]),
-        capsize=3, elinewidth=1.2, **style,
-    )  # fmt: skip
+def series_of(series: str, kind: str) -> str:
+    return f"{series}, {kind}" if series else kind
 
 
-def set_ticks(axes: Axes, values: Sequence[float]) -> None:
-    """A tick at each value that the paper has; a logarithmic scale from `LOG_RATIO`."""
-    ticks = sorted(set(values))
-    if ticks[0] > 0 and ticks[-1] / ticks[0] >= LOG_RATIO:
-        axes.set_xscale("log", base=2)
-    axes.set_xticks(ticks)
-    axes.xaxis.set_major_formatter(ScalarFormatter())
-    axes.minorticks_off()
-
-
-def row_plot(group: RowGroup, name: str, unit: str) -> Plot:
-    """Plot with one line per row, the first on top; published and ours side by side if not comparable."""
+def row_plot(group: RowGroup, unit: str) -> Plot:
+    """Plot with one line per row, the first on top; published and ours in two panels if they are not comparable."""
+    series = {
+        PAPER: [it for it in group.results if not it.row.cited and center(it, PAPER) is not None],
+        CITED: [it for it in group.results if it.row.cited and center(it, PAPER) is not None],
+        OURS: [it for it in group.results if center(it, OURS) is not None],
+    }
     comparable = all(result.comparable for result in group.results)
-    labels = [result.row.label for result in group.results]
-    drawn = tuple(
-        kind for kind in (PAPER, OURS) if any(center(result, kind) is not None for result in group.results)
-    )
-    sides = [drawn] if comparable else [(kind,) for kind in drawn]
-    width = 340 * len(sides) + 60 + label_width(labels, MAX_LABEL)
-    with drawing(width, 66 + ROW_HEIGHT * len(labels)) as figure:
-        for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
-            for kind in kinds:
-                draw_rows(axes, kind, group.results, 0.14 if len(kinds) > 1 else 0)
-            label_rows(axes, labels, MAX_LABEL)
-            axes.grid(axis="both")
-            axes.xaxis.set_major_locator(MaxNLocator(6))
-            axes.set_xlabel(unit if comparable else f"{unit}, {kinds[0]}")
-            axes.label_outer(remove_inner_ticks=False)
-        legends_above(figure)
-        title = f"{unit}, row by row" + (f": {group.title}" if group.title else "")
-        svg = inline(figure, name, title, DESCRIPTION)
-    return Plot(svg, title, score_grid(group.results))
+    sides = [[PAPER, CITED, OURS]] if comparable else [[PAPER, CITED], [OURS]]
+    panels = []
+    for side in sides:
+        values = []
+        for result in group.results:
+            for name in (name for name in side if result in series[name]):
+                kind = OURS if name == OURS else PAPER
+                low, high = ends(result, kind)
+                shown_as = name if series[PAPER] or series[CITED] else MEAN
+                score = center(result, kind) or 0.0
+                values.append(charts.Value(result.row.label, score, low, high, shown_as))
+        if values:
+            label = unit if comparable else f"{unit}, {OURS if side == [OURS] else PAPER}"
+            panels.append(charts.dots(values, label, look_of=LOOKS))
+    title = f"{unit}, row by row" + (f": {group.title}" if group.title else "")
+    return Plot(Chart(title, DESCRIPTION, tuple(panels)), score_grid(group.results, MEAN))
 
 
-def draw_rows(axes: Axes, kind: str, results: Sequence[Result], offset: float) -> None:
-    """Draw the scores of one kind, published or ours, `offset` lines away from the middle of their rows."""
-    series: list[tuple[str, Callable[[Result], bool], str]] = [(OURS, lambda result: True, SERIES[0])]
-    if kind == PAPER:
-        series = [
-            (PAPER, lambda result: not result.row.cited, SERIES[1]),
-            ("cited by the paper", lambda result: result.row.cited, MUTED),
-        ]
-    for label, belongs, color in series:
-        rows = [
-            (number, result)
-            for number, result in enumerate(results)
-            if belongs(result) and center(result, kind) is not None
-        ]
-        if not rows:
-            continue
-        places = [number + (offset if kind == OURS else -offset) for number, _ in rows]
-        values: list[Any] = [center(result, kind) for _, result in rows]
-        axes.errorbar(
-            values, places, xerr=error_bars([half_width(result, kind) for _, result in rows]), linestyle="",
-            marker="o" if kind == OURS else "D", color=color, capsize=3, elinewidth=1.4, label=label,
-            markerfacecolor=color if kind == OURS else "none",
-        )  # fmt: skip
+def seed_plots(page: Page) -> list[Plot]:
+    """Plots of a sweep, one per corpus: every seed as a small point, with the mean and its interval, row by row."""
+    return [seed_plot(group, unit_of(page.table, group.results)) for group in row_groups(page)]
+
+
+def seed_plot(group: RowGroup, unit: str) -> Plot:
+    values = []
+    for result in group.results:
+        low, high = ends(result, OURS)
+        values.append(charts.Value(result.row.label, center(result, OURS) or 0.0, low, high, MEAN))
+        values += [charts.Value(result.row.label, score, series=SEED) for score in result.scores.values()]
+    title = f"{unit} of each seed" + (f": {group.title}" if group.title else "")
+    chart = Chart(title, SEED_DESCRIPTION, (charts.dots(values, unit, look_of=LOOKS),))
+    return Plot(chart, score_grid(group.results, MEAN))
 
 
 def center(result: Result, kind: str) -> float | None:
@@ -294,20 +270,19 @@ def center(result: Result, kind: str) -> float | None:
     return float(published) if isinstance(published, int | float) else None
 
 
-def half_width(result: Result, kind: str) -> float:
-    """Half the length of the error bar through a marker."""
+def ends(result: Result, kind: str) -> tuple[float, float] | tuple[None, None]:
+    """Both ends of the bar through a point: the paper's standard deviation, or our 95 % interval; None without."""
     if kind == PAPER:
-        return result.row.sd or 0.0
+        published, sd = center(result, PAPER), result.row.sd
+        return (published - sd, published + sd) if published is not None and sd else (None, None)
     ours = result.measured
-    return 0.0 if ours is None or ours.high is None else ours.high - ours.mean
+    if ours is None or ours.low is None or ours.high is None:
+        return None, None
+    return ours.low, ours.high
 
 
-def error_bars(half_widths: Sequence[float]) -> list[float] | None:
-    """Half widths for Matplotlib; bars of no length are omitted, as their caps would cross the marker."""
-    return [value or math.nan for value in half_widths] if any(half_widths) else None
-
-
-def score_grid(results: Sequence[Result]) -> Grid:
+def score_grid(results: Sequence[Result], measured: str = OURS) -> Grid:
+    """Published and measured scores. measured: heading of ours where nothing is published."""
     lines = []
     for result in results:
         ours, row = result.measured, result.row
@@ -319,7 +294,6 @@ def score_grid(results: Sequence[Result]) -> Grid:
                 interval(ours.low, ours.high) if ours else "",
             ]
         )
-    headings = ("row", PAPER, OURS, "95 %")
     if any(line[1] for line in lines):
-        return Grid(headings, lines)
-    return Grid([headings[0], *headings[2:]], [[line[0], *line[2:]] for line in lines])
+        return Grid(("row", PAPER, OURS, "95 %"), lines)
+    return Grid(("row", measured, "95 %"), [[line[0], *line[2:]] for line in lines])

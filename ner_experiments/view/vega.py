@@ -10,9 +10,14 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from io import BytesIO
 from typing import Any
+
+from ner_experiments.utils.files import json_digest
 
 Spec = dict[str, Any]
 INK, MUTED, LINE, PAPER = "var(--ink)", "var(--muted)", "var(--line)", "var(--paper)"
@@ -28,6 +33,15 @@ COLORS = dict(
 """The values that report.css has for light pages."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 DASHES = ([1, 0], [6, 3], [10, 3, 2, 3], [2, 3], [8, 2, 2, 2], [2, 5])
+MIN_PANEL = 250
+"""Smallest width of a panel beside another, in pixels."""
+INDEPENDENT: Spec = {
+    "resolve": {
+        "scale": dict.fromkeys(
+            ("color", "stroke", "fill", "shape", "opacity", "strokeDash", "yOffset"), "independent"
+        )
+    }
+}
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 """The first is bundled with vl-convert, so that a picture is the same on every machine."""
 LETTER_WIDTH, LINE_HEIGHT = 6.4, 15
@@ -71,24 +85,29 @@ CONFIG: Spec = {
 class Chart:
     """Vega-Lite panels that stand side by side, or below each other where there is no room.
 
-    title: in one line. description: what a screen reader says in place of the picture.
+    title: in one line. description: what a screen reader says in place of the picture. columns: at most so many panels
+    stand side by side.
     """
 
     title: str
     description: str
     panels: tuple[Spec, ...]
+    columns: int = 3
 
-    def specification(self, width: int = 760) -> Spec:
-        """One Vega-Lite specification, dark on white, that needs no style sheet.
+    def specification(self, width: int = 760, *, titled: bool = False) -> Spec:
+        """One Vega-Lite specification for a picture of about that width, dark on white, that needs no style sheet.
 
-        width: of the picture in pixels, about; panels for which it has no room stand below each other.
+        titled: with the title and the description above the panels.
         """
-        side_by_side = width >= 300 * len(self.panels)
-        each = width // len(self.panels) if side_by_side else width
-        panels = [fitted(panel, each) for panel in self.panels]
-        body = {"hconcat" if side_by_side else "vconcat": panels}
+        columns = min(self.columns, len(self.panels))
+        if "width" not in self.panels[0]:
+            columns = max(1, min(columns, width // MIN_PANEL))
+        panels = [fitted(still(panel), width // columns) for panel in self.panels]
+        body: Spec = {"concat": panels, "columns": columns, "spacing": 16} | INDEPENDENT
         if len(panels) == 1:
-            body = panels[0] | {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+            (body,) = panels
+        if len(panels) == 1 and "width" not in self.panels[0]:
+            body |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
         spec = {
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "description": f"{self.title}. {self.description}",
@@ -96,24 +115,41 @@ class Chart:
             "padding": 10,
             **body,
         }
-        text = re.sub(r"var\(--\w+\)", lambda match: COLORS[match[0]], json.dumps(spec))
-        return json.loads(text)
+        if titled:
+            letters = int(width / LETTER_WIDTH)
+            title = {
+                "text": self.title,
+                "subtitle": textwrap.wrap(self.description, letters),
+                "anchor": "start",
+            }
+            spec["title"] = title | {
+                "fontSize": 15,
+                "fontWeight": "bold",
+                "subtitleColor": MUTED,
+                "subtitleFontSize": 12,
+            }
+        return json.loads(re.sub(r"var\(--\w+\)", lambda match: COLORS[match[0]], json.dumps(spec)))
 
-    def svg(self, width: int = 760) -> str:
+    def svg(self, width: int = 760, *, titled: bool = False) -> str:
         """The picture as a file."""
         import vl_convert
 
-        svg = vl_convert.vegalite_to_svg(self.specification(width)) + "\n"
+        svg = vl_convert.vegalite_to_svg(self.specification(width, titled=titled)) + "\n"
         clips: dict[str, str] = {}  # numbered on from the picture before, by vl-convert
         return re.sub(r"\bclip\d+", lambda match: clips.setdefault(match[0], f"clip{len(clips)}"), svg)
 
-    def png(self, width: int = 760, scale: float = 2.0) -> bytes:
+    def png(self, width: int = 760, *, titled: bool = True, scale: float = 2.0) -> bytes:
         """The picture as a file. scale: dots per pixel."""
         import vl_convert
+        from PIL import Image
 
-        return vl_convert.vegalite_to_png(self.specification(width), scale=scale)
+        content = vl_convert.vegalite_to_png(self.specification(width, titled=titled), scale=scale)
+        file = BytesIO()
+        Image.open(BytesIO(content)).convert("RGB").save(file, "png", optimize=True)  # a third of the size
+        return file.getvalue()
 
 
+@cache
 def javascript() -> str:
     """The script that draws charts in a page: Vega, Vega-Lite and Vega-Embed, and the look that all charts share."""
     import vl_convert
@@ -122,25 +158,52 @@ def javascript() -> str:
     return f"{library}\nwindow.chartConfig = {json.dumps(CONFIG)};\n"
 
 
+def javascript_version() -> str:
+    """What `javascript` depends on, in one line."""
+    return f"vl-convert {version('vl-convert-python')}, {json_digest(CONFIG)}"
+
+
+def still(node: Any) -> Any:
+    """The panel for a picture, in which nothing is switched or zoomed."""
+    if isinstance(node, list):
+        return [still(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "param" in as_mapping(node.get("condition")):
+        return {"value": node["condition"]["value"]}
+    return {key: still(value) for key, value in node.items() if key not in ("params", "tooltip")}
+
+
 def fitted(panel: Spec, width: int) -> Spec:
     """The panel for a picture of that width: labels of rows in several lines, and as many legend entries as fit.
 
     `fitted` of report.js does the same for the room that a page has.
     """
-    panel = json.loads(json.dumps(panel))
-    encoding = panel.get("encoding", {})
-    y, legend = encoding.get("y", {}), encoding.get("color", {}).get("legend") or {}
     room = float(width)
+    y = panel.get("encoding", {}).get("y", {})
     if y.get("type") == "ordinal":
         labels, letters = y["scale"]["domain"], int(LABEL_SHARE * width / LETTER_WIDTH)
         lines = max(len(textwrap.wrap(label, letters)) for label in labels)
         y["axis"]["labelExpr"] = wrapped("datum.label", letters)
-        panel["height"]["step"] = max(panel["height"]["step"], LINE_HEIGHT * lines + 6)
+        panel["height"] = len(labels) * max(panel["height"]["step"], LINE_HEIGHT * lines + 6)
         room -= LETTER_WIDTH * min(letters, max(map(len, labels)))
-    if "columns" in legend:
-        longest = max(map(len, encoding["color"]["scale"]["domain"]))
-        legend["columns"] = max(1, int(room / (LETTER_WIDTH * longest + 40)))
-    return {"width": max(100, round(room) - 60)} | panel
+    for channel in legends(panel):
+        longest = max(map(len, channel["scale"]["domain"]))
+        channel["legend"]["columns"] = max(1, int(room / (LETTER_WIDTH * longest + 44)))
+    return {"width": max(100, round(room) - 70)} | panel
+
+
+def legends(node: Any) -> Iterator[Spec]:
+    """The channels of a panel that have a legend."""
+    if isinstance(node, list | dict):
+        for item in node.values() if isinstance(node, dict) else node:
+            yield from legends(item)
+        if isinstance(node, dict) and node.get("legend"):
+            yield node
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def wrapped(label: str, letters: int) -> str:
@@ -157,36 +220,61 @@ def rows_axis(labels: Sequence[str], **axis: Any) -> Spec:
     return {"field": "row", "type": "ordinal", "scale": {"domain": [*labels]}, "axis": look | axis}
 
 
-def series_color(
-    names: Sequence[str], colors: Sequence[str] = (), title: str | None = None, field: str = "series"
-) -> Spec:
-    """The color of each series, with a legend if there are several."""
-    colors = colors or [SERIES[number % len(SERIES)] for number in range(len(names))]
-    legend = {"title": title, "columns": 1} if len(names) > 1 else None
+@dataclass(frozen=True)
+class Look:
+    """How a series looks: its marker, filled or open, and its line, if it has one. No shape: no marker."""
+
+    color: str
+    shape: str = "circle"
+    filled: bool = True
+    dash: Sequence[float] = (1, 0)
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """A color and a marker for each series; no two are alike among the first 42, and no two lines."""
     return {
-        "field": field,
-        "type": "nominal",
-        "scale": {"domain": [*names], "range": [*colors]},
-        "legend": legend,
+        name: Look(SERIES[n % len(SERIES)], SHAPES[n % len(SHAPES)], dash=DASHES[n % len(DASHES)])
+        for n, name in enumerate(names)
     }
 
 
-def series_shape(names: Sequence[str], shapes: Sequence[str] = (), title: str | None = None) -> Spec:
-    """The marker of each series; its legend is that of the color."""
-    shapes = shapes or [SHAPES[number % len(SHAPES)] for number in range(len(names))]
-    color = series_color(names, shapes, title)
-    return color | {"legend": color["legend"] and {"title": title}}
+def channel(values: Mapping[str, Any], title: str | None = None) -> Spec:
+    """Encoding of the series by one value each; a legend, which all channels share, only with several series."""
+    scale = {"domain": [*values], "range": [*values.values()]}
+    legend = {"title": title, "columns": 1} if len(values) > 1 else None
+    return {"field": "series", "type": "nominal", "scale": scale, "legend": legend}
 
 
-def switches(names: Sequence[str], field: str = "series") -> list[Spec]:
+def colors(look_of: Mapping[str, Look], title: str | None = None) -> Spec:
+    return channel({name: look.color for name, look in look_of.items()}, title)
+
+
+def marker(look_of: Mapping[str, Look], title: str | None = None) -> Spec:
+    """Encoding of a point by the color, shape and filling of its series."""
+    return {
+        "stroke": colors(look_of, title),
+        "fill": channel({name: it.color if it.filled else PAPER for name, it in look_of.items()}, title),
+        "shape": channel({name: look.shape for name, look in look_of.items()}, title),
+        "opacity": shown(look_of),
+    }
+
+
+def switches(names: Iterable[str]) -> list[Spec]:
     """Parameter by which a click on a legend entry switches its series off or on; none for a single series."""
-    if len(names) < 2:
+    on = [{"series": name} for name in names]
+    if len(on) < 2:
         return []
-    select = {"type": "point", "fields": [field], "toggle": "true"}
-    return [{"name": "on", "select": select, "bind": "legend", "value": [{field: name} for name in names]}]
+    select = {"type": "point", "fields": ["series"], "toggle": "true"}
+    return [{"name": "on", "select": select, "bind": "legend", "value": on}]
 
 
-def shown(names: Sequence[str], opacity: float = 1.0) -> Spec:
+def with_params(layers: Sequence[Spec], params: Sequence[Spec]) -> list[Spec]:
+    """The layers, of which the first that has the series has the parameters: its legend is the one that is drawn."""
+    owner = next(n for n, layer in enumerate(layers) if {"stroke", "fill"} & {*layer.get("encoding", {})})
+    return [layer | {"params": [*params]} if n == owner else layer for n, layer in enumerate(layers)]
+
+
+def shown(names: Collection[str], opacity: float = 1.0) -> Spec:
     """Opacity of what `switches` leaves on."""
     if len(names) < 2:
         return {"value": opacity}
@@ -201,9 +289,20 @@ def zoom(*channels: str) -> Spec:
     return {"name": "zoom", "select": select, "bind": "scales"}
 
 
-def hover(**titles: str) -> list[Spec]:
-    """Tooltip with these fields and their titles; numbers with two decimals are texts of the data."""
-    return [{"field": field, "title": title} for field, title in titles.items()]
+def number(field: str, title: str | None, form: str = ".2f", **more: Any) -> Spec:
+    """Encoding of a number, on an axis or in a tooltip."""
+    return {"field": field, "type": "quantitative", "title": title, "format": form} | more
+
+
+def text(field: str, title: str) -> Spec:
+    """Encoding of a text in a tooltip."""
+    return {"field": field, "type": "nominal", "title": title}
+
+
+def axis(field: str, title: str | None, domain: Sequence[float], **more: Any) -> Spec:
+    """Encoding of a number on an axis between two limits."""
+    scale = {"domain": [*domain], "nice": False} | more.pop("scale", {})
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale} | more
 
 
 def domain_of(values: Iterable[float], ends: Iterable[float] = ()) -> list[float]:
@@ -223,11 +322,19 @@ def domain_of(values: Iterable[float], ends: Iterable[float] = ()) -> list[float
     return [low - margin, high + margin]
 
 
-def beyond(rows: Iterable[Mapping[str, Any]], domain: Sequence[float], field: str) -> list[Spec]:
-    """Data of the arrows at the edge, for intervals that leave the axis. `field` is that of their position."""
-    return [
-        {**{name: row[name] for name in ("row", "series") if name in row}, field: edge, "side": side}
+def arrows(rows: Iterable[Spec], domain: Sequence[float], encoding: Spec, *, upright: bool = False) -> Spec:
+    """Layer with an arrow at the edge for each interval that leaves the axis."""
+    field, angles = ("y", (0, 180)) if upright else ("x", (90, 270))
+    data = [
+        {key: row[key] for key in ("row", "series", "x", "y") if key in row} | {field: edge, "angle": angle}
         for row in rows
-        for side, key, edge in (("low", "low", domain[0]), ("high", "high", domain[1]))
-        if row.get(key) is not None and (row[key] < domain[0] if side == "low" else row[key] > domain[1])
+        if row.get("low") is not None
+        for edge, angle, out in (
+            (domain[1], angles[0], row["high"] > domain[1]),
+            (domain[0], angles[1], row["low"] < domain[0]),
+        )
+        if out
     ]
+    angle = {"field": "angle", "type": "quantitative", "scale": None}
+    mark = {"type": "point", "shape": "triangle-up", "size": 20, "filled": False, "strokeWidth": 3}
+    return {"data": {"values": data}, "mark": mark, "encoding": encoding | {"angle": angle}}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 UNUSED = {
-    *("lightning", "torchmetrics", "wandb", "tensorboard", "matplotlib", "transformers", "triton", "sklearn"),
+    *("lightning", "torchmetrics", "wandb", "tensorboard", "vl_convert", "transformers", "triton", "sklearn"),
     *("sympy", "torch._dynamo", "torch._inductor", "scipy.stats"),
 }
 PROGRAM = """

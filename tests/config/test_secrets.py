@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib
 import pytest
 import tiny_bert
 from places import ROOT
@@ -47,8 +46,6 @@ def recorded_events(place: Path) -> dict[str, Events]:
     offline = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "WANDB_MODE")
     environment = {name: value for name, value in os.environ.items() if name not in offline}
     environment |= {**SECRETS, "HOME": str(place), "WANDB_BASE_URL": "http://127.0.0.1:9"}
-    # the folder has a list of fonts, which takes seconds to make
-    environment["MPLCONFIGDIR"] = matplotlib.get_cachedir()
     command = [
         sys.executable,
         str(ROOT / "tests" / "helpers" / "watched.py"),

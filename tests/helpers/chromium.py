@@ -41,7 +41,6 @@ BODY_AND_PLOT_TEXT = """() => {
 """For every element with text of its own: its name, and the colors of the text and of its background."""
 STRUCTURE = """() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
-  const says = (svg, tag) => svg.querySelector(`:scope > ${tag}`)?.textContent.trim();
   return {
     lang: document.documentElement.lang,
     levels: all('h1, h2, h3, h4').map((it) => Number(it.tagName[1])),
@@ -49,8 +48,7 @@ STRUCTURE = """() => {
     unscoped: all('th:not([scope])').length,
     uncaptioned: all('table:not(:has(caption))').length,
     unlabelled: all('input, select').filter((it) => !it.labels.length).length,
-    undescribed: all('svg').filter((it) =>
-      it.getAttribute('role') !== 'img' || !says(it, 'title') || !says(it, 'desc')).length,
+    undescribed: all('.charts').filter((it) => it.getAttribute('role') !== 'img' || !it.ariaLabel).length,
     unreachable: all('.scroll:not([tabindex="0"][role=region][aria-label])').length,
   };
 }"""
@@ -60,7 +58,7 @@ TEXT_BEYOND_ITS_PICTURE = """() => [...document.querySelectorAll('svg')].flatMap
   const leaves = (it) => Math.max(
     it.right - box.right, box.left - it.left, it.bottom - box.bottom, box.top - it.top) > 2;
   return [...svg.querySelectorAll('text')].filter((it) => leaves(it.getBoundingClientRect()))
-    .map((it) => `${svg.querySelector('title').textContent}: ${it.textContent}`);
+    .map((it) => `${svg.closest('.charts').ariaLabel}: ${it.textContent}`);
 })"""
 """The texts that extend more than two pixels beyond their svg."""
 
@@ -90,11 +88,17 @@ class Browser:
         page.on("console", lambda message: seen.messages.append(message.text))
         page.on("pageerror", lambda error: seen.errors.append(str(error)))
         page.on("dialog", lambda dialog: (seen.dialogs.append(dialog.message), dialog.dismiss()))
-        page.goto(path.as_uri())
+        self.go(page, path)
         try:
             yield page, seen
         finally:
             context.close()
+
+    @staticmethod
+    def go(page: Page, path: Path) -> None:
+        """Open a page and wait until its charts are drawn."""
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-charts=ready]", state="attached")
 
 
 def found_chromium() -> str | None:

@@ -69,9 +69,9 @@ def test_a_tables_page_says_what_its_markdown_says(report: Path) -> None:
 
 
 def test_a_rows_page_says_what_its_runs_scored(report: Path) -> None:
-    (page,) = report.glob("runs-4d998b74d397.html")
+    (page,) = report.glob("runs-81bdb11b9442.html")
     found = Rows(page.read_text(encoding="utf-8")).lines
-    for path in RESULTS.rglob("4d998b74d397-seed-*.json"):
+    for path in RESULTS.rglob("81bdb11b9442-seed-*.json"):
         run = json.loads(path.read_text())["metrics"]
         scores = [f"{100 * run['test'][name]:.2f}" for name in ("precision", "recall", "f1")]
         assert [str(run["seed"]), f"{100 * run['dev']['f1']:.2f}", *scores] in [line[:5] for line in found]
@@ -102,7 +102,7 @@ def test_a_report_is_made_anew_and_nothing_else_is_written_over(
     (folder / "older.html").write_text("a page of a table that is gone")
     arguments = ["report", "xor", "--results", str(tmp_path), "--output", str(folder)]
     assert cli(arguments) == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["index.html", "xor.html"]
+    assert sorted(path.name for path in folder.iterdir()) == ["charts.js", "index.html", "xor.html"]
     other = tmp_path / "thesis"
     other.mkdir()
     (other / "index.html").write_text("my own")
@@ -196,7 +196,7 @@ def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
 
 
 def test_archived_runs_are_refused_where_weights_are_needed() -> None:
-    (path, *_) = RESULTS.rglob("4d998b74d397-seed-1.json")
+    (path, *_) = RESULTS.rglob("81bdb11b9442-seed-1.json")
     content = json.loads(path.read_text())
     with pytest.raises(
         ValueError, match="parts of a model are measured on its weights, and archived runs have none"

@@ -1,21 +1,16 @@
 """The report's plots of score against cost: which points they have, and where."""
 
-import itertools
-import re
 from pathlib import Path
 from statistics import stdev
-from xml.etree import ElementTree as Tree
 
-import numpy as np
+import drawn
 import pytest
 
 from ner_experiments.report import run_plots, table_page
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.svg_charts import Panel
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, Result
-from ner_experiments.tables.svg import Plot
 
 TABLE = spec.load("huang2015_table2")
 ROWS = {row.label: row for row in TABLE.rows}
@@ -54,10 +49,6 @@ def page() -> Page:
     )
 
 
-def texts(plot: Plot) -> list[str]:
-    return [node.text for node in Tree.fromstring(plot.svg).iter() if node.text]
-
-
 def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
     pos, chunks = run_plots.cost_plots(page)
     assert pos.title == "test accuracy against parameters and seconds: ptb"
@@ -70,8 +61,9 @@ def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
     ]
     assert [line[1:] for line in chunks.grid.lines] == [["80.00", "2,000", "50"]] * 2
     for plot in (pos, chunks):
-        assert {line[0] for line in plot.grid.lines} <= set(texts(plot))
-        assert [texts(plot).count(number) for number in "123"] == [2, 2, 0]  # against each of the two costs
+        for panel in (0, 1):  # against each of the two costs
+            points = [(row["series"], row["n"]) for row in drawn.data(plot.chart, panel)]
+            assert points == [(line[0], str(place)) for place, line in enumerate(plot.grid.lines, start=1)]
 
 
 def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
@@ -84,20 +76,12 @@ def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
 
 
 def test_a_point_lies_at_the_means_with_bars_as_long_as_the_deviations(page: Page) -> None:
-    panel = Panel(0, 100, 0, 100, x=(0, 1), y=(78, 83))
-    run_plots.draw_costs(panel, page.results[:1], "seconds")
-    (mark,) = (piece for piece in panel.clipped if piece.startswith("<path"))
-    assert f"translate({panel.px(20):.2f} {panel.py(80.5):.2f})" in mark
+    plot, _ = run_plots.cost_plots(page)
     seconds, scores = stdev([10, 30]), stdev([80, 81])
-    bars = [
-        [float(re.search(rf' {key}="([-\d.]+)"', piece)[1]) for key in ("x1", "y1", "x2", "y2")]
-        for piece in panel.clipped
-        if piece.startswith("<line") and "stroke-width: 1.4" in piece
-    ]
-    across = [panel.px(20 - seconds), panel.py(80.5), panel.px(20 + seconds), panel.py(80.5)]
-    upwards = [panel.px(20), panel.py(80.5 - scores), panel.px(20), panel.py(80.5 + scores)]
-    assert bars[0] == pytest.approx(across, abs=0.01)
-    assert bars[1] == pytest.approx(upwards, abs=0.01)
+    point = drawn.data(plot.chart, 1)[0]
+    assert (point["x"], point["y"]) == (20, 80.5)
+    assert [point["left"], point["right"]] == pytest.approx([20 - seconds, 20 + seconds], rel=1e-5)
+    assert [point["low"], point["high"]] == pytest.approx([80.5 - scores, 80.5 + scores], rel=1e-5)
 
 
 @pytest.mark.parametrize(("parameters", "logarithmic"), [((100, 1500), False), ((100, 1600), True)])
@@ -105,33 +89,6 @@ def test_costs_that_differ_much_are_shown_on_a_logarithmic_axis(
     parameters: tuple[int, int], logarithmic: bool
 ) -> None:
     rows = [measured(label, "ptb", count, s1=1) for label, count in zip(ROWS, parameters, strict=False)]
-    panel = Panel(0, 100, 0, 100, x=(0, 1), y=(78, 83))
-    run_plots.draw_costs(panel, rows, "parameters")
-    assert (panel.x[1] < 10) == logarithmic
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", "".join(panel.unclipped))
-    assert ("200" in texts and "500" in texts and "1 k" in texts) == logarithmic
-
-
-def overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether two numbers of one letter, some 8 by 11 pixels, stand on each other."""
-    return abs(one[0] - other[0]) < 8 and abs(one[1] - other[1]) < 11
-
-
-@pytest.mark.parametrize("spread", [0.0, 5.0, 200.0])
-def test_numbers_do_not_stand_on_each_other(spread: float) -> None:
-    points = 100 + spread * np.random.default_rng(5).random((6, 2))
-    places = run_plots.number_places([tuple(point) for point in points.tolist()], (0, 0, 400, 400))
-    assert len(places) == len(points)
-    assert not any(overlap(*both) for both in itertools.combinations(places, 2))
-
-
-@pytest.mark.parametrize("corner", [*itertools.product((0.0, 1.0), repeat=2)])
-def test_no_number_leaves_the_picture(corner: tuple[float, float]) -> None:
-    """Many points crowded at the edge of a plot."""
-    left, top, right, bottom = 10, 20, 310, 220
-    center = (left + corner[0] * (right - left), top + corner[1] * (bottom - top))
-    places = run_plots.number_places([center] * 5, (left, top, right, bottom))
-    assert len(places) == 5
-    for x, y in places:
-        assert left + 4 <= x <= right - 4
-        assert top + 5 <= y <= bottom - 5
+    (plot,) = run_plots.cost_plots(Page(TABLE, tuple(rows)))
+    assert (plot.chart.panels[0]["encoding"]["x"]["scale"].get("type") == "log") == logarithmic
+    assert "type" not in plot.chart.panels[1]["encoding"]["x"]["scale"]

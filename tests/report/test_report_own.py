@@ -122,4 +122,4 @@ def test_a_report_shows_them_unless_tables_are_named(outputs: Path, tmp_path: Pa
     assert sections == ["results", "varied", "differences", "curves", "cost", "errors-0", "pairs", "made"]
     assert "python run.py" not in page
     assert cli(["report", "xor", *arguments, str(tmp_path / "named")]) == 0
-    assert {path.name for path in (tmp_path / "named").iterdir()} == {"index.html", "xor.html"}
+    assert {path.name for path in (tmp_path / "named").iterdir()} == {"charts.js", "index.html", "xor.html"}

@@ -85,7 +85,77 @@ function filter(form) {
   read();
 }
 
+// Charts: the panels of view/vega.py, which has the same `fitted` for pictures.
+
+function wraps(text, letters) {
+  return text.replace(new RegExp(`(.{1,${letters}})( |$)`, "g"), "$1\n").trim().split("\n").length;
+}
+
+function* legends(node) {
+  if (typeof node !== "object" || node === null) return;
+  for (const item of Object.values(node)) yield* legends(item);
+  if (node.legend) yield node;
+}
+
+function fitted(panel, width) {
+  const y = panel.encoding?.y ?? {};
+  let room = width;
+  if (y.type === "ordinal") {
+    const labels = y.scale.domain, letters = Math.floor(.4 * width / 6.4);
+    y.axis.labelExpr = `split(trim(replace(datum.label, regexp('(.{1,${letters}})( |$)', 'g'), '$1\\n')), '\\n')`;
+    const lines = Math.max(...labels.map((label) => wraps(label, letters)));
+    panel.height = labels.length * Math.max(panel.height.step, 15 * lines + 6);
+    room -= 6.4 * Math.min(letters, Math.max(...labels.map((label) => label.length)));
+  }
+  for (const channel of legends(panel)) {
+    const longest = Math.max(...channel.scale.domain.map((name) => name.length));
+    channel.legend.columns = Math.max(1, Math.floor(room / (6.4 * longest + 44)));
+  }
+  return {...panel, width: "container", autosize: {type: "fit-x", contains: "padding"}};
+}
+
+function heightOf({height, encoding}) {
+  return 60 + (height.step ? height.step * encoding.y.scale.domain.length : height);
+}
+
+// Charts are drawn when they come near the screen, the others when the browser has time, so that a page can be printed.
+function charts() {
+  const ready = () => { document.documentElement.dataset.charts = "ready"; };
+  if (!window.vegaEmbed) return ready();  // without the script beside the page, the numbers stay open
+  document.querySelectorAll("details.numbers").forEach((it) => it.removeAttribute("open"));
+  const config = {...window.chartConfig, font: getComputedStyle(document.body).fontFamily};
+  const waiting = new Map(), begun = [];
+  const draw = (box) => {
+    const panel = waiting.get(box);
+    if (!panel) return;
+    waiting.delete(box);
+    near.unobserve(box);
+    const options = {ast: true, actions: false, renderer: "svg", logLevel: 1, config};
+    begun.push(vegaEmbed(box, fitted(panel, box.clientWidth), options).then(() => { box.style.minHeight = ""; }));
+  };
+  const near = new IntersectionObserver(
+    (entries) => entries.filter((it) => it.isIntersecting).forEach((it) => draw(it.target)), {rootMargin: "400px"});
+  for (const figure of document.querySelectorAll(".charts")) {
+    for (const panel of JSON.parse(figure.firstElementChild.textContent)) {
+      const box = document.createElement("div");
+      box.style.minHeight = `${heightOf(panel)}px`;
+      figure.append(box);
+      waiting.set(box, panel);
+      near.observe(box);
+    }
+  }
+  const later = window.requestIdleCallback ?? ((task) => setTimeout(task, 50));
+  const next = () => {
+    for (const box of waiting.keys()) { draw(box); break; }
+    if (waiting.size) later(next);
+    else Promise.all(begun).then(ready);
+  };
+  later(next);
+  window.addEventListener("beforeprint", () => [...waiting.keys()].forEach(draw));
+}
+
 document.addEventListener("DOMContentLoaded", () => {
+  charts();
   themeButton();
   document.querySelectorAll("table.sortable").forEach(sortable);
   document.querySelectorAll("form.filter").forEach(filter);
