@@ -14,6 +14,13 @@ from ner_experiments.config import overrides
 
 SMALL = ["trainer=smoke", "data.max_sentences=10", "runtime.progress=false"]
 QUICK = {"--help", "--cfg"}
+SMALLER = {
+    r"seeds=.*": "seeds=[1]",
+    r"seed=(\d+,\d+),.*": r"seed=\1",
+    r"sweep\.looks=.*": "sweep.looks=2,3",
+    r"trainer\.max_epochs=.*": "trainer.max_epochs=1",
+    r"hydra\.sweeper\.n_trials=.*": "hydra.sweeper.n_trials=3",
+}
 RUN = re.compile(r"outputs/\S+/seed-\d+")
 CORPORA = ("weibo", "conll2003", "wnut17", "msra")
 GUIDES = [
@@ -63,11 +70,7 @@ def try_line(line: str, cwd: Path, finished: Path, **variables: str) -> None:
     if "-m table=" in line and " data=" not in line:
         line += " data=toy_zh"
     program, *arguments = shlex.split(line, comments=True)
-    arguments = [re.sub(r"^seeds=.*", "seeds=[1]", each) for each in arguments]
-    arguments = [re.sub(r"^trainer.max_epochs=.*", "trainer.max_epochs=1", each) for each in arguments]
-    arguments = [
-        re.sub(r"^hydra.sweeper.n_trials=.*", "hydra.sweeper.n_trials=3", each) for each in arguments
-    ]
+    arguments = [smaller(each) for each in arguments]
     arguments = [str(finished) if RUN.fullmatch(each) else each for each in arguments]
     if program in ("git", "cd"):
         assert arguments[-1] == "ner_experiments", f"expected a clone into ner_experiments, got {line!r}"
@@ -98,6 +101,13 @@ def try_line(line: str, cwd: Path, finished: Path, **variables: str) -> None:
         if arguments[0] == "xor":
             arguments += ["--seeds", "1", "--processes", "1"]
         run_in_checkout(arguments, cwd, statuses, **variables)
+
+
+def smaller(argument: str) -> str:
+    """The override with fewer seeds, epochs, looks or trials."""
+    for long, short in SMALLER.items():
+        argument = re.sub(f"^{long}$", short, argument)
+    return argument
 
 
 def lacks(arguments: list[str], data: Path) -> bool:
