@@ -67,7 +67,6 @@ TEXTS = ("news", "tweets", "chinese", "posts", "text")
 def changes() -> list[tuple[str, str, str]]:
     """What the page for contributors asks to change in files of the package: the file, its text, and the new one."""
     return [
-        ("commands/completion.py", '"attention")\n', '"attention", "mistyped")\n'),
         ("main.py", "  xor [--json] ", "  mistyped RUN [RUN ...]\n  xor [--json] "),
     ]
 
