@@ -40,7 +40,14 @@ SECTIONS = {
             "docs/report.md",
             "docs/reliability.md",
         ),
-        *("results/", "benchmarks/README.md", "benchmarks/RESULTS.md"),
+        *(
+            "results/README.md",
+            "results/CLAIMS.md",
+            "results/replication.md",
+            "results/",
+            "benchmarks/README.md",
+            "benchmarks/RESULTS.md",
+        ),
     ],
     "Use": ["docs/predict.md", "docs/python.md"],
     "Contribute": ["CONTRIBUTING.md", "docs/map.md", "docs/contributing/", "docs/ci.md", "CHANGELOG.md"],
@@ -135,7 +142,7 @@ def navigation() -> list[Any]:
     left = sorted(pages(), key=lambda page: (not page.endswith("README.md"), page))
     found: dict[str, list[str]] = {}
     for title, entries in SECTIONS.items():
-        found[title] = [page for entry in entries for page in left if is_in(page, entry)]
+        found[title] = [*dict.fromkeys(page for entry in entries for page in left if is_in(page, entry))]
         left = [page for page in left if page not in found[title]]
     found["Contribute"] += left
     return [*({title: listed} for title, listed in found.items()), {"Reference": tree(modules())}]

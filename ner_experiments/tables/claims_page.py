@@ -213,7 +213,7 @@ def registered_grid(outcomes: Iterable[Outcome]) -> Grid:
         said = (registered_verdict(it), number, str(claim.rung))
         p = (probability(it.p_adjusted), probability(it.p_over_all))
         lines.append([claim.claim, published(claim), ours(it.difference), *said, *p])
-    return without_empty(Grid(REGISTERED, lines), REGISTERED[6:])
+    return without_empty(Grid(REGISTERED, lines), (REGISTERED[2], *REGISTERED[6:]))
 
 
 def registered_verdict(it: Outcome) -> str:

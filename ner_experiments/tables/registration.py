@@ -154,7 +154,9 @@ def registered_test(
     a, b = (parsed_side(settings.get(name, []), tables, f"{place}: {name}") for name in ("a", "b"))
     if bool(b) == bool(spec.load(a[0].source.table).analysis):
         raise ValueError(f"{place}: {'a row of an analysis takes no b' if b else 'a needs b'}")
-    return RegisteredTest(claim=replace(claim, a=a, b=b, rung=settings["rung"]), number=number, margin=margin)
+    corpus = settings.get("corpus", claim.corpus)
+    tested = replace(claim, a=a, b=b, rung=settings["rung"], corpus=corpus)
+    return RegisteredTest(claim=tested, number=number, margin=margin)
 
 
 MARGIN_DIGITS = 0.005
@@ -169,6 +171,7 @@ FAMILY = {
 REQUIRED_OF_FAMILY = ("overrides", "search", "tests")
 TEST = {
     "claim": TEXT,
+    "corpus": TEXT,
     "a": (lambda value: isinstance(value, dict | list) and bool(value), ROWS),
     "b": (lambda value: isinstance(value, dict | list) and bool(value), ROWS),
     "seeds": (is_count, "a whole number from 0"),

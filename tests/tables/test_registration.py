@@ -258,6 +258,13 @@ def test_the_command_verifies_and_prints(results: Path, capsys: pytest.CaptureFi
     assert f"model=lstm_huang2015 seed=101,102,103 sweep.registration={name}\n" in out
 
 
+def test_a_test_on_another_corpus_names_it(results: Path) -> None:
+    write(results, small(corpus="msra"))
+    record(results, commit_all(results.parent))
+    with pytest.raises(ValueError, match=f"claim {ID}: corpus must be that of its runs, conll2003, got msra"):
+        replication(results)
+
+
 def test_without_a_registration_there_is_nothing_to_verify(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
