@@ -13,7 +13,7 @@ from ner_experiments.data.corpus import Source
 from ner_experiments.data.files import Files, Read
 from ner_experiments.data.formats import hf
 from ner_experiments.data.formats.annotated import Annotated, flat, of_sentence
-from ner_experiments.data.formats.columns import is_visible
+from ner_experiments.data.formats.columns import invisible, is_visible
 from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.options import Gold, Misaligned, Nested, Offsets, TextOptions
 from ner_experiments.data.formats.registry import FORMATS, require
@@ -55,9 +55,14 @@ class AnnotatedFiles(TextOptions, Files):
             place = it.place if isinstance(it, Annotated) else self.token_place(Path(), it, 0)
             if word := next((word for word in it.words if "\n" in word or "\r" in word), ""):
                 raise ValueError(f"{place}: a token cannot contain a line end, got {truncated_repr(word)}")
-            mentions = it.mentions if isinstance(it, Annotated) else ()
-            if types := [type_ for _, _, type_ in mentions if not is_visible(type_)]:
-                raise ValueError(f"{place}: type {truncated_repr(types[0])} contains an invisible character")
+            if isinstance(it, Annotated):
+                if types := [type_ for _, _, type_ in it.mentions if not is_visible(type_)]:
+                    rule = f"type {truncated_repr(types[0])} contains an invisible character"
+                    raise ValueError(f"{place}: {rule}")
+            elif gold != "none":
+                for token, tag in enumerate(it.tags):
+                    if not is_visible(tag):
+                        remarks.fault(f"{self.token_place(Path(), it, token)}: {invisible(tag)}")
             yield it
 
     def of_scheme(self, files: Read, remarks: Remarks) -> Read:
