@@ -40,7 +40,6 @@ PICTURES = (
     ("errors", "runs-*.html", 1280, 1250, "dark", 680),
     ("pairs-phone", "*-pairs-0.html", 390, 800, "dark", 610),
     ("own-sweep", "layers.html", 1280, 1200, "light", 0),
-    ("own-sweep-phone", "layers.html", 390, 900, "light", 0),
 )
 """Name, page, width, height, color scheme, and vertical scroll offset."""
 
