@@ -5,10 +5,11 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -106,6 +107,19 @@ class Tagger(nn.Module):
             yield
         finally:
             self.shared.clear()
+
+    @contextmanager
+    def extended(self, rows: Mapping[str, np.ndarray]) -> Iterator[None]:
+        """Context in which the tables of these inputs have further rows (`Encoder.extended`). They are not trained."""
+        parts = [self.inputs if name in self.inputs else self.direct for name in rows]
+        own: list[Any] = [part[name] for part, name in zip(parts, rows, strict=True)]
+        try:
+            for part, module, (name, more) in zip(parts, own, rows.items(), strict=True):
+                part[name] = module.extended(torch.from_numpy(more))
+            yield
+        finally:
+            for part, module, name in zip(parts, own, rows, strict=True):
+                part[name] = module
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """The config's optimizer of the weights that are trained."""

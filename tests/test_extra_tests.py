@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from seqeval.metrics import f1_score
 from tiny_runs import TINY
@@ -115,6 +116,39 @@ def test_the_scores_are_those_of_what_predict_gives(made: Path, name: str, first
     stored = predictions.read(made, name)
     assert [it.words for it in stored] == [it.words for it in gold]
     assert [it.predicted for it in stored] == [tuple(tags) for tags in predicted]
+
+
+def test_words_that_the_corpus_lacks_have_vectors_there_and_in_predict(corpus: Path, tmp_path: Path) -> None:
+    """The weights that are written have no row for them."""
+    sentences = toy.sentences("en", "test", 80)
+    words = sorted({word for it in sentences for word in it.words})
+    draw = np.random.default_rng(0)
+    rows = (f"{word} {' '.join(map(str, draw.normal(size=8).round(3)))}" for word in words)
+    (tmp_path / "vectors.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    pretrained = [
+        "words=glove",
+        f"words.input.path={tmp_path}/vectors.txt",
+        f"cache_dir={tmp_path}/cache",
+        both(corpus),
+    ]
+    folder = run(corpus, tmp_path / "outputs", *pretrained)
+    gold = sentences[60:]
+    known, unknown = load(folder, vectors=tmp_path / "vectors.txt"), load(folder)
+    num_rows = len(unknown.tagger.inputs["words"].vectors)
+    stored = [it.predicted for it in predictions.read(folder, "offsets")]
+    assert stored == [known.tag_words(it.words).tags for it in gold]
+    assert stored != [unknown.tag_words(it.words).tags for it in gold]
+    assert len(known.tagger.inputs["words"].vectors) == num_rows
+    (note,) = [it for it in metrics(folder)["extra_tests"]["offsets"]["notes"] if "vectors" in it]
+    assert re.fullmatch(r"\d+ pre-trained vectors of words that the run's corpus lacks", note)
+    (tmp_path / "others.txt").write_text("a 1 2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"expected vectors of 8 numbers, as the run has, got 2"):
+        load(folder, vectors=tmp_path / "others.txt")
+
+
+def test_vectors_are_refused_for_a_run_that_reads_none(made: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the run reads no file of word vectors, got vectors=any"):
+        load(made, vectors="any")
 
 
 def test_a_finished_run_is_scored_later_without_training_and_each_set_once(

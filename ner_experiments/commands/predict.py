@@ -80,6 +80,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="word=0,...",
         help="columns of --input conll, by number or by name in the first line, if not those of the run's corpus",
     )
+    text = (
+        "the word vectors that the run was trained with, for words that its corpus lacks (they are unknown)"
+    )
+    parser.add_argument("--vectors", type=Path, metavar="FILE", help=text)
     parser.add_argument("--device", default="cpu", help="such as cuda (cpu)")
 
 
@@ -115,6 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     if found and found["token_f1"] < raw_text.LOW and arguments.input == "text" and not arguments.tokens:
         log.warning("%s", raw_text.line(found))
     settings = {"tokens": arguments.tokens, "lines": arguments.lines, "device": arguments.device}
+    settings["vectors"] = arguments.vectors
     tagger = load(arguments.run, **settings)
     if output == "brat":  # refused before anything is tagged
         for type_ in tagger.types:

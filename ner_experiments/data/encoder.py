@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,6 +138,16 @@ class Encoder:
             if sentence.unreachable
         }
         return EncodedSplit(text, torch.from_numpy(numbers), self.inputs, device, unreachable)
+
+    def extended(
+        self, sentences: Sequence[Sentence], path: Path | None = None
+    ) -> tuple[Encoder, dict[str, np.ndarray]]:
+        """A copy with the vectors of these sentences' words, and the new rows by input, as `Input.extended`."""
+        forms = list(dict.fromkeys(word for sentence in sentences for word in sentence.words))
+        found = {name: more for name, input in self.inputs.items() if (more := input.extended(forms, path))}
+        encoder = copy(self)
+        encoder.inputs = self.inputs | {name: input for name, (input, _) in found.items()}
+        return encoder, {name: rows for name, (_, rows) in found.items()}
 
     def required_columns(self) -> list[str]:
         """Names of the columns that the inputs read besides the words."""

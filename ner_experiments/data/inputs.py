@@ -10,9 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -33,6 +34,14 @@ class Input(ABC):
     @abstractmethod
     def encode(self, text: IndexedText) -> EncodedText:
         """The text as tables of numbers."""
+
+    def extended(self, forms: Sequence[str], path: Path | None = None) -> tuple[Self, np.ndarray] | None:
+        """A copy that knows the pre-trained vectors of further forms, and their rows for the end of its module's table.
+
+        So a new text has vectors for its words as the corpus's own test has. path: the file of vectors; by default that
+        of `fit`. None for an input that reads none. ValueError for a file that cannot be read or has other widths.
+        """
+        return None
 
     def required_columns(self) -> Sequence[str]:
         """Names of the columns that it reads besides the words."""
@@ -130,6 +139,19 @@ class PretrainedWords(Input):
     def _id(self, form: str) -> int:
         return next((self.ids[key] for _, key in vectors.back_off(form) if key in self.ids), UNKNOWN)
 
+    def extended(self, forms: Sequence[str], path: Path | None = None) -> tuple[Self, np.ndarray]:
+        others = [form for form in dict.fromkeys(forms) if form not in self.ids]
+        matrix, rows, keys, _ = vectors.look_up(path or Path(self.path), others)
+        check_width(matrix, self.dim, path or self.path)
+        new = [row for row, key in enumerate(keys) if key not in self.ids]
+        first = 1 + self.num_found + len(self.singletons)
+        more = copy(self)
+        more.ids = self.ids | {keys[row]: number for number, row in enumerate(new, start=first)}
+        more.ids |= {
+            form: more.ids[keys[row]] for form, row in zip(others, rows.tolist(), strict=True) if row >= 0
+        }
+        return more, matrix[new]
+
     def sizes(self) -> dict[str, Any]:
         import torch  # as in `indexed_text.Table.of`
 
@@ -155,6 +177,14 @@ class PretrainedWords(Input):
         self.singletons, self.dim = state["singletons"], state["dim"]
         self.matrix = np.zeros((self.num_found, self.dim), dtype=np.float32)  # loaded with the weights
         self._notes, self._checksum = [], ""
+
+
+def check_width(rows: np.ndarray, expected: int, path: Path | str) -> None:
+    """Raise ValueError for vectors of another width than a model was trained with."""
+    if rows.shape[1] != expected:
+        raise ValueError(
+            f"{path}: expected vectors of {expected} numbers, as the run has, got {rows.shape[1]}"
+        )
 
 
 @dataclass

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ner_experiments.data.indexed_text import IndexedText, PerForm
-from ner_experiments.data.inputs import UNKNOWN, Input, State, case
+from ner_experiments.data.inputs import UNKNOWN, Input, State, case, check_width
 from ner_experiments.data.vectors import check_file, read_vectors
 from ner_experiments.utils.files import sha256
 
@@ -62,22 +63,32 @@ class WordsWithCase(Input):
         forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
         path = Path(self.path)
         check_file(path)
-        read, dim = read_vectors(path, {key.encode() for form in forms for key in self._keys(form)})
-        rows = {}
-        exact = 0
-        for form in forms:
-            key = next((key for key in self._keys(form) if key.encode() in read), None)
-            if key is not None:
-                rows[form] = np.concatenate([read[key.encode()], np.eye(4, dtype=np.float32)[case(form)]])
-                exact += key == form
+        rows, self.table = self._read(path, forms)
+        exact = sum(key == form for form, key in rows.items())
         self.ids = {form: number for number, form in enumerate(rows, start=1)}
-        self.table = np.stack([np.zeros(dim + 4, dtype=np.float32), *rows.values()])
         self._notes = [
             f"{len(rows):,} of {len(forms):,} words ({len(rows) / len(forms):.1%}) have a pre-trained "
             f"vector: {exact:,} as they are, {len(rows) - exact:,} lower-cased; "
             "the others share a trained one."
         ]
         self._checksum = sha256(path)
+
+    def extended(self, forms: Sequence[str], path: Path | None = None) -> tuple[Self, np.ndarray]:
+        others = [form for form in dict.fromkeys(forms) if form not in self.ids]
+        rows, table = self._read(path or Path(self.path), others)
+        check_width(table, self.table.shape[1], path or self.path)
+        more = copy(self)
+        more.ids = self.ids | {form: number for number, form in enumerate(rows, start=len(self.table))}
+        return more, table[1:]
+
+    def _read(self, path: Path, forms: Sequence[str]) -> tuple[dict[str, str], np.ndarray]:
+        """The key of each form that has a vector, and the rows of these forms after one of zeros."""
+        read, dim = read_vectors(path, {key.encode() for form in forms for key in self._keys(form)})
+        keys = {form: next((key for key in self._keys(form) if key.encode() in read), None) for form in forms}
+        found = {form: key for form, key in keys.items() if key is not None}
+        cases = np.eye(4, dtype=np.float32)
+        rows = [np.concatenate([read[key.encode()], cases[case(form)]]) for form, key in found.items()]
+        return found, np.stack([np.zeros(dim + 4, dtype=np.float32), *rows])
 
     def encode(self, text: IndexedText) -> PerForm:
         return PerForm.of([self.ids.get(form, UNKNOWN) for form in text.forms])

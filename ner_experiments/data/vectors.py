@@ -73,7 +73,7 @@ def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
     entry = cache / _cache_name(path, words)
     vectors = _load(entry)
     if vectors is None:
-        _store(entry, path, *_look_up(path, words))
+        _store(entry, path, *look_up(path, words))
         vectors = _load(entry)
     assert vectors is not None, f"{entry}: cannot read back the cache entry"
     return vectors
@@ -91,7 +91,8 @@ def coverage_line(vectors: Vectors) -> str:
     )
 
 
-def _look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str], dict[str, int]]:
+def look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str], dict[str, int]]:
+    """`matrix`, `rows`, `keys` and `steps` of `Vectors`, read from the file. Raises ValueError as `read_vectors`."""
     vectors, width = read_vectors(path, {key for word in words for _, key in _keys(word)})
     order: dict[bytes, int] = {}
     rows = np.full(len(words), -1, dtype=np.int64)

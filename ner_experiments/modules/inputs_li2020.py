@@ -1,5 +1,6 @@
 """The inputs of Li, Fu & Ma (2020), section 3.1, one row per distinct form of a batch."""
 
+import copy
 from collections.abc import Sequence
 
 import torch
@@ -7,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_sizes
+from ner_experiments.modules.words import with_rows
 
 PADDING = 0
 
@@ -74,3 +76,9 @@ class KnownWords(nn.Module):
     def forward(self, ids: Int[Tensor, " forms"]) -> Float[Tensor, "forms size"]:
         known = nn.functional.embedding(ids, self.vectors)
         return torch.where((ids == 0)[:, None], self.unknown, known)
+
+    def extended(self, rows: Float[Tensor, "more size"]) -> "KnownWords":
+        """A copy with further rows at the end of its table, for evaluation."""
+        more = copy.deepcopy(self)
+        more.vectors = with_rows(self.vectors, rows)
+        return more

@@ -1,5 +1,7 @@
 """Word vectors, one per distinct form of a batch, random or pretrained. Id 0 is the unknown word."""
 
+import copy
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -106,3 +108,19 @@ class PretrainedEmbedding(Lookup):
         ids = self.replace(ids)
         vectors = nn.functional.embedding(ids, self.vectors, sparse=self.sparse)
         return torch.where(self.has_vector[ids, None], vectors, self.unknown)
+
+    def extended(self, rows: Float[Tensor, "more dim"]) -> "PretrainedEmbedding":
+        """A copy with further rows of the file at the end of its table, for evaluation."""
+        more, num = copy.deepcopy(self), len(rows)
+        more.vectors = with_rows(self.vectors, rows)
+        more.has_vector = torch.cat([self.has_vector, self.has_vector.new_ones(num)])
+        more.replace.singletons = torch.cat([self.replace.singletons, self.replace.singletons.new_zeros(num)])
+        return more
+
+
+def with_rows(table: Tensor, rows: Tensor) -> Tensor:
+    """A table with further rows, as a parameter if it is one."""
+    longer = torch.cat([table.detach(), rows.to(table)])
+    return (
+        nn.Parameter(longer, requires_grad=table.requires_grad) if isinstance(table, nn.Parameter) else longer
+    )

@@ -33,14 +33,17 @@ def load(
     lines: bool | None = None,
     device: str = "cpu",
     revision: str | None = None,
+    vectors: Path | str | None = None,
 ) -> TextTagger:
     """Tagger of a finished run, loaded from its folder, or from the hub by a name such as user/name.
 
     Executes no code from there and needs no corpus. revision: a commit, branch or tag on the hub.
 
     Raw text is tokenized as the run's corpus is, unless `tokens` overrides it. lines: whether each line is a sentence,
-    such as a tweet; None for as in the run's corpus. Raises ValueError or OSError if the folder holds no finished run,
-    or if PyTorch cannot use the device.
+    such as a tweet; None for as in the run's corpus. vectors: the file of word vectors that the run was trained with;
+    words that its corpus lacks have their vectors then, as in `audit.extra_tests`, and are unknown otherwise. Raises
+    ValueError or OSError if the folder holds no finished run, if PyTorch cannot use the device, and for vectors that
+    the run does not read.
     """
     if tokens is not None:
         check_tokens("tokens", tokens)
@@ -59,7 +62,10 @@ def load(
         required_columns=encoder.required_columns(),
         lines=source.lines if lines is None else lines,
     )
-    return TextTagger(tagger.to(device), encoder, reader)
+    path = None if vectors is None else Path(vectors)
+    if path and not encoder.extended([], path)[1]:
+        raise ValueError(f"{folder}: the run reads no file of word vectors, got vectors={path}")
+    return TextTagger(tagger.to(device), encoder, reader, path)
 
 
 def check_device(name: str) -> None:
@@ -106,8 +112,10 @@ class TextTagger:
     `span_probabilities`. It is the model's confidence, which need not be calibrated.
     """
 
-    def __init__(self, tagger: Tagger, encoder: Encoder, reader: InputReader) -> None:
-        self.tagger, self.encoder, self.reader = tagger, encoder, reader
+    def __init__(
+        self, tagger: Tagger, encoder: Encoder, reader: InputReader, vectors: Path | None = None
+    ) -> None:
+        self.tagger, self.encoder, self.reader, self.vectors = tagger, encoder, reader, vectors
 
     @property
     def types(self) -> list[str]:
@@ -141,9 +149,10 @@ class TextTagger:
     def _tag_chunk(self, chunk: Sequence[TokenizedSentence]) -> list[TaggedSentence]:
         filler = self.encoder.labels[0]
         sentences = [Sentence(words := it.words, (filler,) * len(words), it.columns) for it in chunk]
-        encoded = self.encoder.encode(sentences, self.tagger.device)
+        encoder, rows = self.encoder.extended(sentences, self.vectors) if self.vectors else (self.encoder, {})
+        encoded = encoder.encode(sentences, self.tagger.device)
         tagged: dict[int, TaggedSentence] = {}
-        with self.tagger.sharing():
+        with self.tagger.extended(rows), self.tagger.sharing():
             for numbers in EVALUATION.in_order(encoded.lengths):
                 batch = encoded.batch(numbers, share=True)
                 of_batch = self._tag_batch(chunk, numbers.tolist(), batch)

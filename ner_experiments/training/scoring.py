@@ -65,13 +65,20 @@ def score_extra_tests(
     folder: Path,
     sigterm: Sigterm,
 ) -> dict[str, Any]:
-    """Evaluate further test sets, and write the predicted tags; return their entries of metrics.json by name."""
+    """Evaluate further test sets, and write the predicted tags; return their entries of metrics.json by name.
+
+    Words that the run's corpus lacks have their pre-trained vectors, as those of its own test set do.
+    """
     found: dict[str, Any] = {}
     for name, data in extra.items():
         corpus = data.corpus
         about: dict[str, Any] = {"checksum": corpus.checksum, "notes": [*corpus.notes]}
         about["gold"] = gold_digest(corpus.splits["test"], corpus.task)
-        found[name] = about | score(trainer, tagger, data, predictions, folder, sigterm, ("test",), name)
+        data.encoder, rows = data.encoder.extended(corpus.splits["test"])
+        if number := sum(map(len, rows.values())):
+            about["notes"].append(f"{number:,} pre-trained vectors of words that the run's corpus lacks")
+        with tagger.extended(rows):
+            found[name] = about | score(trainer, tagger, data, predictions, folder, sigterm, ("test",), name)
     return found
 
 

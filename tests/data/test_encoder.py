@@ -18,9 +18,12 @@ from hypothesis import strategies as st
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.indexed_text import IndexedText, PerToken, apply_in_chunks
 from ner_experiments.data.inputs import Case, Characters, Input, PretrainedWords, RandomWords
+from ner_experiments.data.inputs_li2020 import WordsWithCase
 from ner_experiments.data.pieces import plan_windows
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import encode
+from ner_experiments.modules.inputs_li2020 import KnownWords
+from ner_experiments.modules.words import PretrainedEmbedding
 
 LONGEST = 4  # characters
 seeded = settings(derandomize=True, deadline=None, max_examples=60)
@@ -282,6 +285,42 @@ def test_new_words_are_looked_up_with_the_same_back_off(tmp_path: Path) -> None:
         batch = each.encode(new, CPU).batch(np.array([0]))
         ids = batch.spread("words", batch.inputs["words"])[0]
         assert ids.tolist() == [1, 1, 2, 3, 3, 4, 4, 5, 0]
+
+
+@pytest.mark.parametrize("kind", ["words", "words with case"])
+def test_an_extended_input_gives_new_words_the_vectors_that_fit_would_have(
+    pretrained: PretrainedWords, kind: str
+) -> None:
+    """Expected are those of an input that was fitted on both texts; a word in neither file nor train is unknown."""
+
+    def new() -> Input:
+        case = WordsWithCase(path=pretrained.path, back_off=True)
+        return case if kind == "words with case" else PretrainedWords(pretrained.path, pretrained.cache)
+
+    def module_of(input: Input) -> Any:
+        torch.manual_seed(0)
+        if isinstance(input, WordsWithCase):
+            return KnownWords(**input.sizes())
+        return PretrainedEmbedding(**input.sizes(), replace_singletons=0.5, trainable=True).eval()
+
+    def vectors_of(encoder: Encoder, module: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        batch = encoder.encode(text, CPU).batch(np.array([0]))
+        ids = batch.inputs["words"]
+        return batch.spread("words", ids)[0], batch.spread("words", module(ids))[0].detach()
+
+    train, text = [sentence("The zork zork 1815")], [sentence("the THE Ada ADA ada D12-X 2026 zork nowhere")]
+    input, whole = new(), new()
+    own, both = fitted(train, words=input), fitted(train, text, words=whole)
+    encoder, rows = own.extended(text)
+    module = module_of(input)
+    ids, ours = vectors_of(encoder, module.extended(torch.from_numpy(rows["words"])))
+    _, expected = vectors_of(both, module_of(whole))
+    num_found = 5 if kind == "words with case" else 7  # without digits as 0, D12-X and 2026 are not found
+    assert (ids[:num_found] > 0).all()
+    assert torch.equal(ours[:num_found], expected[:num_found])
+    assert ids[-1] == 0
+    before, _ = vectors_of(own, module)
+    assert before.max() < len(module.vectors)
 
 
 def test_restored_pretrained_words_need_no_file(pretrained: PretrainedWords, tmp_path: Path) -> None:
