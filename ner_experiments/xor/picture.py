@@ -19,8 +19,9 @@ ZERO = 1e-18
 """Position of 0 on the logarithmic axis."""
 TITLE = "The XOR limit of Li, Fu & Ma (2020): can past and future decide a tag together?"
 DESCRIPTION = (
-    "Proved: how many of four phrases a sum of past and future can tag, by linear programs. Measured: the largest "
-    "interaction of past and future at random weights, a point for each draw; below the dotted line it is rounding. "
+    "Proved: how many of four phrases a sum of past and future can tag, by linear programs. Measured: the "
+    "interaction of past and future at random weights (mixed second difference over the largest score), a point for "
+    "each draw; left of the dotted line it is rounding. "
     "Trained: the most phrases that are correct at once, by decoder; the numbers are seeds."
 )
 WIDTH = 1200
@@ -64,7 +65,7 @@ def interaction_panel(models: Mapping[str, ModelResult]) -> Spec:
     ticks |= {"labelExpr": f"datum.value < {10 * ZERO} ? '0' : format(datum.value, '~g')"}
     return charts.dots(
         values,
-        "interaction / largest score, measured",
+        "relative interaction, measured",
         look_of=LOOKS,
         domain=(ZERO / 5, 10),
         scale={"type": "log"},
