@@ -16,6 +16,7 @@ from tiny_runs import METRICS
 
 from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG
 from ner_experiments.config.compose import compose
+from ner_experiments.config.job import Job
 from ner_experiments.launch.slurm_array import Queue, SlurmArray
 from ner_experiments.launch.sweeper import save_reasons
 from ner_experiments.launch.worker import failed
@@ -133,7 +134,8 @@ def test_a_job_that_was_killed_before_it_read_its_data_has_failed_until_it_has(
     tmp_path: Path, capsys: Any
 ) -> None:
     overrides = [*SMALL, "trainer.max_epochs=1", f"output_dir={tmp_path}"]
-    save_reasons([failed([*overrides, f"seed={seed}"], "its process was killed") for seed in (1, 2)])
+    jobs = [Job((*overrides, f"seed={seed}")) for seed in (1, 2)]
+    save_reasons([failed(job.overrides, "its process was killed") for job in jobs], jobs)
     train(compose([*overrides, "seed=1"]))
     save_reasons([failed([*overrides, "seed=1"], "a later error")])  # the run's files already say how it is
     for arguments in ([], [*overrides, "seed=1,2"]):
