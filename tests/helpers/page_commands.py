@@ -81,7 +81,9 @@ def try_line(line: str, cwd: Path, finished: Path, **variables: str) -> None:
     elif program in ("wandb", "tensorboard"):  # they show runs until they are ended
         assert shutil.which(program, path=Path(sys.executable).parent)
     elif lacks(arguments, Path(variables["NER_DATA_DIR"])):
-        overrides.check([each for each in arguments if "=" in each and "table=" not in each], sweep=True)
+        settings = [each for each in arguments if "=" in each]
+        of_jobs = [each for each in settings if each.partition("=")[0] not in overrides.SWEEP_SETTINGS]
+        overrides.check(of_jobs, sweep=True)
     elif program == "python":
         if arguments[0] == "run.py" and not QUICK & {*arguments}:
             arguments = ["train", *arguments[1:], *SMALL]
