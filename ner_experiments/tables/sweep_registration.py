@@ -277,7 +277,7 @@ VERDICTS = {
 
 def of_page(page: Page) -> Registration | None:
     """The registration of a page's sweep, in the folder of its runs. ValueError for a file that is none."""
-    for output in dict.fromkeys(run.folder.parents[1] for run in page.runs if not run.archived):
+    for output in dict.fromkeys(run.folder.parent.parent for run in page.runs if not run.archived):
         path = file_of(page.table.name, page.deviations, output)
         if path.is_file():
             return read(path)

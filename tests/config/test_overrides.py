@@ -128,7 +128,10 @@ def test_columns_of_any_name_can_be_set(override: str, others: list[str]) -> Non
 @pytest.mark.parametrize(
     ("overrides", "rule"),
     [
-        (["data=jsonl", "data.columns.pos=1"], "there is no setting 'data.columns.pos'"),
+        (
+            ["data=jsonl", "data.columns.pos=1"],
+            "data=jsonl has no columns.pos; with it: conll2000, conll2003",
+        ),
         (["data=conll", "data.columns.pos.tag=1"], "there is no setting 'data.columns.pos.tag'"),
         (["data=conll", "data.columns.pos=true"], "data.columns.pos must be an integer or a text, got true"),
         (["data=conll", "data.files.more=a"], "there is no setting 'data.files.more'"),

@@ -7,8 +7,6 @@ from pathlib import Path
 import page_commands
 import pytest
 
-from ner_experiments.config import overrides
-
 ROOT = page_commands.ROOT
 README = ROOT / "README.md"
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
@@ -40,7 +38,7 @@ def test_a_command_within_a_sentence_has_valid_settings(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     for command in re.findall(r"`python\s+run\.py\s+(?:-m\s+)?(\w[^`]*)`", text):
         if "model=highway" not in command:  # the guide adds it
-            overrides.check(shlex.split(command), sweep=True)
+            page_commands.check_settings(shlex.split(command))
 
 
 def test_the_lines_of_python_print_mentions(toy_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import warm
@@ -81,9 +82,7 @@ def try_line(line: str, cwd: Path, finished: Path, **variables: str) -> None:
     elif program in ("wandb", "tensorboard"):  # they show runs until they are ended
         assert shutil.which(program, path=Path(sys.executable).parent)
     elif lacks(arguments, Path(variables["NER_DATA_DIR"])):
-        settings = [each for each in arguments if "=" in each]
-        of_jobs = [each for each in settings if each.partition("=")[0] not in overrides.SWEEP_SETTINGS]
-        overrides.check(of_jobs, sweep=True)
+        check_settings([each for each in arguments if "=" in each])
     elif program == "python":
         if arguments[0] == "run.py" and not QUICK & {*arguments}:
             arguments = ["train", *arguments[1:], *SMALL]
@@ -103,6 +102,12 @@ def try_line(line: str, cwd: Path, finished: Path, **variables: str) -> None:
         if arguments[0] == "xor":
             arguments += ["--seeds", "1", "--processes", "1"]
         run_in_checkout(arguments, cwd, statuses, **variables)
+
+
+def check_settings(items: Sequence[str]) -> None:
+    """Look up the settings of a sweep's jobs, without those of the sweep itself."""
+    of_jobs = [item for item in items if item.partition("=")[0] not in overrides.SWEEP_SETTINGS]
+    overrides.check(of_jobs, sweep=True)
 
 
 def smaller(argument: str) -> str:
