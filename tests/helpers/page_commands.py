@@ -124,7 +124,10 @@ def lacks(arguments: list[str], data: Path) -> bool:
     if "docs/diagrams.py" in arguments:
         return not shutil.which("dot")
     needed = {corpus for corpus in CORPORA if {f"data={corpus}", corpus} & {*arguments}}
-    needed |= {"msra"} if arguments[:2] == ["watch", "table=yang2020_table12"] else set()
+    if arguments[:2] == ["watch", "table=yang2020_table12"] and not any(
+        "data=" in each for each in arguments
+    ):
+        needed |= {"msra"}
     return any(not (data / corpus).is_dir() for corpus in needed)
 
 
