@@ -44,7 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.verify:
             return 0
         raise ValueError(f"{path}: no such file; nothing is registered")
-    found = registered.replications(arguments.results, repository=arguments.results.absolute().parent)
+    repository = arguments.results.absolute().parent
+    if arguments.verify and not registered.has_history(repository):
+        print(f"{repository}: not verified, as the history of commits is not here; try it in a full clone")
+        return 0
+    found = registered.replications(arguments.results, repository=repository)
     known = {it.family.paper: it for it in found}
     if unknown := [name for name in arguments.papers if name not in known]:
         raise ValueError(f"{path}: there is no paper {unknown[0]!r}{did_you_mean(unknown[0], known)}")

@@ -380,6 +380,11 @@ def checker(family: Family, repository: Path | None) -> Callable[[Run], str]:
     return complaint
 
 
+def has_history(repository: Path) -> bool:
+    """Whether a folder is in a Git repository that has all commits; false in a shallow clone."""
+    return (git(repository, "rev-parse", "--is-shallow-repository") or "").strip() == "false"
+
+
 def registering_commit(family: Family, repository: Path) -> str | None:
     """The earliest commit whose registration has this hash; None if there is none, and outside a Git repository."""
     path = f"results/{FILE}"

@@ -258,6 +258,16 @@ def test_the_command_verifies_and_prints(results: Path, capsys: pytest.CaptureFi
     assert f"model=lstm_huang2015 seed=101,102,103 sweep.registration={name}\n" in out
 
 
+def test_nothing_is_verified_in_a_shallow_clone(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(results, "0" * 40)
+    commit_all(results.parent)
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{results.parent}", "clone")
+    assert cli(["register", "--verify", "--results", str(tmp_path / "clone" / results.name)]) == 0
+    assert "not verified, as the history of commits is not here" in capsys.readouterr().out
+
+
 def test_a_test_on_another_corpus_names_it(results: Path) -> None:
     write(results, small(corpus="msra"))
     record(results, commit_all(results.parent))
