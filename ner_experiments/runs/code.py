@@ -84,18 +84,20 @@ def is_counted(name: str) -> bool:
     return _is_own(top)
 
 
+INSTALLED = ("site-packages", "dist-packages")
+"""Names of the folders of installed libraries."""
+
+
 @cache
 def _is_own(top: str) -> bool:
     spec = _spec(top)
     if spec is None:
         return False
     places = [*(spec.submodule_search_locations or ()), *([spec.origin] if spec.has_location else [])]
-    libraries = {
-        Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")
-    }
-    return bool(places) and not any(
-        library in Path(place).resolve().parents for place in map(str, places) for library in libraries
-    )
+    standard = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
+    folders = [folder for place in places for folder in Path(place).resolve().parents]
+    # by name, as an environment may borrow the libraries of another, such as the system's
+    return bool(places) and not any(it in standard or it.name in INSTALLED for it in folders)
 
 
 def _spec(top: str) -> ModuleSpec | None:
@@ -183,7 +185,9 @@ def _imports(tree: ast.AST, path: Path) -> Iterator[str]:
             origin = _absolute(node, path) if node.level else node.module or ""
             yield origin
             yield from (f"{origin}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "iter_modules":
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "iter_modules"
+        ):
             package = _absolute(
                 ast.ImportFrom(names=[], level=1), path
             )  # a registry finds every file of its folder
