@@ -137,4 +137,4 @@ KINDS: Mapping[str, Callable[[], list[str]]] = {
     "CORPUS": lambda: group("data"),
     "FROM": lambda: group("data"),
 }
-"""What stands for an argument, by its metavar in the help of a command."""
+"""Completions of an argument, by its metavar in the help of a command."""

@@ -83,7 +83,7 @@ def is_choice(item: Override) -> bool:
 
 @cache  # all jobs of a sweep have the same overrides for Hydra, and few different choices
 def composed(overrides: tuple[str, ...]) -> DictConfig:
-    """What Hydra composes, with its own settings at `hydra`. Cached: do not change what is returned."""
+    """The config that Hydra composes, with its own settings at `hydra`. Cached: do not change the result."""
     with hydra_context():
         return hydra.compose(CONFIG_NAME, overrides=[*overrides], return_hydra_config=True)
 

@@ -109,7 +109,7 @@ class Files(Options, ABC):
     def scheme(self) -> Stated: ...
 
     def sentences(self, path: PathOrFile, remarks: Remarks, gold: Gold) -> Iterator[Sentence | Annotated]:
-        """What the format reads from a file, with the tags of the file. gold: see `Options`."""
+        """The sentences of a file, with the tags of the file. gold: see `Options`."""
         assert self.form.read is not None
         return self.form.read(path, replace(self, gold=gold), remarks)
 

@@ -48,7 +48,7 @@ class TableSweeperConfig:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a command line asks for: the unfinished runs of a table, or jobs, which become a recorded table.
+    """A sweep as a command line asks for it: the unfinished runs of a table, or jobs, which become a recorded table.
 
     jobs: the overrides of each; None for those of the table. extra_overrides: those beside the rows'. seeds, looks:
     those to add to the table's. register: whether to register the sweep before it starts; primary: "A - B" for the

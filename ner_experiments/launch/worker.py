@@ -89,7 +89,7 @@ def logging_of(config: DictConfig) -> dict[str, Any]:
 
 
 def message(job: Job, logging: Mapping[str, Any]) -> Message:
-    """What a process needs to run a job: its composed config, and `logging_of` the sweep."""
+    """All that a process needs to run a job: its composed config, and `logging_of` the sweep."""
     return {"config": job.config(), "logging": logging}
 
 

@@ -409,7 +409,7 @@ DETAILS = (
     *("repeats", "place", "a", "b", "direction", "corpus", "table", "overrides", "deviates", "level"),
     *("verdict_before_added_looks", "hash", "runs_made_for_it"),
 )
-"""What is shown of a test's record beside its cells."""
+"""Keys of a test's record that are shown beside its cells."""
 
 
 def details_of_test(it: Decided, of_claim: ClaimTests) -> str:

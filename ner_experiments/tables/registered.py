@@ -127,7 +127,7 @@ def flow(content: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Replication:
-    """What is registered of a paper, with its verdicts and the runs that they rest on.
+    """The registration of a paper, with its verdicts and the runs that they rest on.
 
     complaints: why runs with registered seeds do not count.
     """
@@ -156,7 +156,7 @@ class Replication:
 def replications(
     results: Path, read: Read = results_folder.read, repository: Path | None = None
 ) -> list[Replication]:
-    """What is registered, paper by paper; nothing without a registration.
+    """The replication of each registered paper; none without a registration.
 
     repository: whose history has to prove that the runs followed the registration; without one, it is taken as proven
     by `make check`, as a copy of the files has no history.

@@ -130,7 +130,7 @@ def register(
 
 
 def registered(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a registration says, whatever the order of its rows and of their settings, and whenever it was written."""
+    """The content that is compared: without the time of writing, and without the order of rows and settings."""
     rows = {row["label"]: (row["identity"], row["code"]) for row in content["rows"]}
     return {**content, WHEN: "", "rows": rows}
 
@@ -175,7 +175,7 @@ def new_seeds(table: Table, seeds: Sequence[int]) -> str:
 
 
 def way_out(table: Table, seeds: Sequence[int]) -> str:
-    """What to do where runs or a file depart from a registration."""
+    """Advice for runs or a file that depart from a registration."""
     place = "under another name: sweep.name=NAME" if table.is_sweep else "in another folder: output_dir=DIR"
     return f"new seeds can be registered {place} {new_seeds(table, seeds)}"
 
@@ -226,7 +226,7 @@ CONTENT = {
 
 @dataclass(frozen=True)
 class Standing:
-    """What a registration is worth for a page.
+    """Whether a page is registered or exploratory, and why.
 
     reasons: why the page is exploratory all the same. pair: the primary comparison, if it is registered. others: names
     of further registrations of the same two rows.
@@ -297,7 +297,7 @@ def at_registered_seeds(page: Page, registration: Registration) -> Page:
 
 
 def standing(page: Page) -> Standing | None:
-    """What the registration of a page's sweep is worth; None without one."""
+    """The standing of a page by the registration of its sweep; None without one."""
     if (it := of_page(page)) is None:
         return None
     page = at_registered_seeds(page, it)

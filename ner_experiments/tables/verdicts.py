@@ -294,7 +294,7 @@ def records(run: Run, claim: Claim) -> bool:
 
 
 def only(by_seed: Mapping[int, T], seeds: Collection[int]) -> dict[int, T]:
-    """Those of these seeds, as far as there are any."""
+    """The entries of these seeds, as far as there are any."""
     return {seed: found for seed, found in by_seed.items() if seed in seeds}
 
 

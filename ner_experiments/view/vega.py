@@ -159,7 +159,7 @@ def javascript() -> str:
 
 
 def javascript_version() -> str:
-    """What `javascript` depends on, in one line."""
+    """A line that changes whenever `javascript` does."""
     return f"vl-convert {version('vl-convert-python')}, {json_digest(CONFIG)}"
 
 

@@ -25,7 +25,7 @@ DESCRIPTION = (
     "Trained: the most phrases that are correct at once, by decoder; the numbers are seeds."
 )
 WIDTH = 1200
-"""Of the picture, in pixels."""
+"""Width of the picture, in pixels."""
 
 
 def draw(path: Path, certificates: Sequence[Certificate], models: Mapping[str, ModelResult]) -> None:

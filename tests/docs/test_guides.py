@@ -65,7 +65,7 @@ TEXTS = ("news", "tweets", "chinese", "posts", "text")
 
 
 def changes() -> list[tuple[str, str, str]]:
-    """What the page for contributors asks to change in files of the package: the file, its text, and the new one."""
+    """Changes in files of the package that the page for contributors asks for: the file, its text, and the new one."""
     return [
         ("main.py", "  xor [--json] ", "  mistyped RUN [RUN ...]\n  xor [--json] "),
     ]

@@ -1,4 +1,4 @@
-"""What a chart draws, by the data of its panels."""
+"""The marks that a chart draws, by the data of its panels."""
 
 from typing import Any
 

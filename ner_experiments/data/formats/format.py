@@ -1,4 +1,4 @@
-"""What a format is: an entry of `FORMATS` in a file of this folder, where `registry` finds it."""
+"""The definition of a format: an entry of `FORMATS` in a file of this folder, where `registry` finds it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Read = Callable[[Any, Any, Remarks], Iterator[Sentence | Annotated]]
 and style, or with mentions. Adds to the remarks what was skipped or filled in, and faults."""
 Write = Callable[[Iterable[Annotated], Path], None]
 Claim = Literal["claimed", "refused", ""]
-"""What the first line of a file tells a format: that the file has it, that it has not, or nothing."""
+"""Whether a file has a format, by its first line: yes, no, or undecided."""
 
 
 def one_file(path: Path) -> list[Path]:
