@@ -61,15 +61,10 @@ def main(arguments: list[str]) -> int:
     vars(task)["plan"] = plan
     # Hydra gets what it has to show or to sweep, or else its own settings and what these refer to
     own = [item for item in line.experiment if plan is None or item.startswith("output_dir=")]
-    of_hydra = [
-        item for item in arguments if item not in options.overrides
-    ]  # takes no options between overrides
-    sys.argv = [
-        "run.py",
-        *of_hydra,
-        *line.hydra,
-        *with_new_keys(own),
-    ]  # the only place where hydra.main looks
+    # Hydra's parser takes no options between overrides
+    of_hydra = [item for item in arguments if item not in options.overrides]
+    # hydra.main looks nowhere else
+    sys.argv = ["run.py", *of_hydra, *line.hydra, *with_new_keys(own)]
     hydra.main(version_base=HYDRA_VERSION, config_path=str(CONF), config_name=CONFIG_NAME)(task)()
     return 0
 
@@ -106,22 +101,11 @@ def parsed(arguments: list[str]) -> Namespace:
     """The options of a command line, which are Hydra's, and the overrides."""
     parser = ArgumentParser(prog="run.py", add_help=False)
     parser.add_argument("overrides", nargs="*")
-    for names in (
-        "--help -h",
-        "--hydra-help",
-        "--resolve",
-        "--run -r",
-        "--multirun -m",
-        "--shell-completion -sc",
-    ):
+    flags = ("--help -h", "--hydra-help", "--resolve", "--run -r", "--multirun -m", "--shell-completion -sc")
+    values = ("--cfg -c", "--package -p", "--config-name -cn", "--config-path -cp", "--experimental-rerun")
+    for names in flags:
         parser.add_argument(*names.split(), action="store_true")
-    for names in (
-        "--cfg -c",
-        "--package -p",
-        "--config-name -cn",
-        "--config-path -cp",
-        "--experimental-rerun",
-    ):
+    for names in values:
         parser.add_argument(*names.split())
     parser.add_argument("--info", "-i", nargs="?", const="all")
     return parser.parse_intermixed_args(arguments)

@@ -1,4 +1,4 @@
-"""Files that each format refuses: `refused.yaml`, with the message; the settings that a message proposes read the file."""
+"""Files that each format refuses: `refused.yaml`, with the message; the settings that it proposes read the file."""
 
 from __future__ import annotations
 
