@@ -96,10 +96,8 @@ def chosen(choices: tuple[str, ...]) -> Chosen:
     Hydra needs ten seconds in each command.
     """
     digest = json_digest([conf_digest(tuple(folders())), choices])
-    kept = (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        / f"ner_experiments/conf/{digest}.json"
-    )
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    kept = caches / f"ner_experiments/conf/{digest}.json"
     try:
         settings, files = json.loads(kept.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # not there yet, or damaged

@@ -128,19 +128,19 @@ def dots(
             {"mark": {"type": "rule", "color": MUTED, "strokeDash": [2, 2]}, "encoding": at | everywhere}
         )
     if ends:
-        between = {
-            "x": x | {"field": "low"},
-            "x2": {"field": "high"},
-            "stroke": stroke,
-            "opacity": shown(look_of),
-        }
-        layers.append({"mark": {"type": "rule", "strokeWidth": 1.8, "clip": True}, "encoding": between})
+        layers.append(intervals(x, stroke, shown(look_of)))
         layers.append(arrows(data, domain, {"x": x, "stroke": stroke, "opacity": shown(look_of)}))
     if any(value.note for value in values):
         note = {"x": x, "text": text("note", ""), "opacity": shown(look_of)}
         layers.append({"mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 10}, "encoding": note})
     layers.append({"mark": {"type": "point"}, "encoding": {"x": x, "tooltip": tooltip} | marker(look_of)})
     return rows_panel(data, with_params(layers, switches(look_of)), look_of if apart else {})
+
+
+def intervals(x: Spec, stroke: Spec, opacity: Spec) -> Spec:
+    """The layer of intervals, from `low` to `high` of each value."""
+    between = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "stroke": stroke, "opacity": opacity}
+    return {"mark": {"type": "rule", "strokeWidth": 1.8, "clip": True}, "encoding": between}
 
 
 def bars(
@@ -165,13 +165,7 @@ def bars(
         }
     ]
     if ends:
-        between = {
-            "x": x | {"field": "low"},
-            "x2": {"field": "high"},
-            "stroke": color,
-            "opacity": shown(look_of),
-        }
-        layers.append({"mark": {"type": "rule", "strokeWidth": 1.8, "clip": True}, "encoding": between})
+        layers.append(intervals(x, color, shown(look_of)))
         at = {"x": x, "fill": color, "opacity": shown(look_of)}
         layers.append({"mark": {"type": "point", "strokeWidth": 0}, "encoding": at})
     else:

@@ -80,7 +80,7 @@ def numbers(node: Any) -> Iterator[float]:
 def test_no_chart_is_missing_here() -> None:
     functions = {it for name, it in vars(charts).items() if callable(it) and it.__module__ == charts.__name__}
     makers = {it for it in functions if get_type_hints(it).get("return") in (Chart, Spec)}
-    parts = {charts.row_data, charts.rows_panel, charts.point_data, charts.along}
+    parts = {charts.row_data, charts.rows_panel, charts.intervals, charts.point_data, charts.along}
     assert makers - parts == {*CHARTS}
 
 
