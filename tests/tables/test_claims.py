@@ -1,7 +1,6 @@
 """The ledger: verdicts on made-up runs computed by hand, archived ones by SciPy, and what a ledger may not say."""
 
 import copy
-import functools
 import json
 import math
 import re
@@ -12,14 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
-from places import RESULTS, ROOT
+from places import RESULTS
 from scipy import stats
 
-from ner_experiments.config.compose import compose
 from ner_experiments.main import cli
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.tables import claims, claims_page, registered, spec, verdicts
-from ner_experiments.tables.claims import Claim
+from ner_experiments.tables import claims, claims_page, registered, verdicts
 from ner_experiments.tables.verdicts import ClaimTests, Decided
 
 LEDGER = claims.read(RESULTS / claims.FILE)
@@ -298,51 +295,6 @@ def test_a_test_is_registered_in_full_if_all_runs_of_its_seeds_recorded_its_hash
     assert decided(results).registered == "none"
 
 
-@functools.cache
-def corpora_of(paper: str) -> set[str]:
-    """The corpora of the published tables of a paper."""
-    names = [path.stem for path in (ROOT / "sweeps").glob(f"{paper}_*.yaml")]
-    tables = [spec.load(name) for name in names]
-    return {
-        compose([*table.base, *(row.run or ())]).data.name
-        for table in tables
-        for row in table.rows
-        if row.run is not None and not table.analysis
-    }
-
-
-def settings_of(claim: Claim) -> list[Any]:
-    """The composed settings of all rows of a claim."""
-    found = []
-    for reference in claim.references:
-        measure = reference.row.measure
-        table = spec.load(spec.load(reference.source.table).runs_of)
-        labels = [measure.of, measure.over] if measure else [reference.label]
-        found += [
-            compose([*table.base, *(row.run or ()), *reference.source.overrides])
-            for row in table.rows
-            if row.label in labels
-        ]
-    return found
-
-
-@pytest.mark.parametrize("claim", [it for it in LEDGER if it.corpus != "xor"], ids=lambda claim: claim.id)
-def test_the_rung_of_a_test_follows_from_its_settings(claim: Claim) -> None:
-    """Fewer sentences are 3, another corpus than any of the paper's is 2, another deviation is 1."""
-    composed = settings_of(claim)
-    assert composed
-    expected = (
-        3
-        if any(cfg.data.max_sentences for cfg in composed)
-        else 2
-        if claim.corpus not in corpora_of(claim.paper)
-        else 1
-        if any(reference.source.deviates for reference in claim.references)
-        else 0
-    )
-    assert claim.rung == expected
-
-
 def test_rung_and_first_looks_are_no_part_of_the_hash(results: Path) -> None:
     before = decided(results).claim.hash
     content = small_ledger(rung=2)
@@ -461,12 +413,6 @@ def test_a_test_without_runs_is_not_shown_before_one_that_a_look_left_open(resul
     assert it.shown is it.tests[1]
 
 
-@pytest.mark.parametrize("claim", [it for it in LEDGER if it.repeats], ids=lambda claim: claim.id)
-def test_both_tests_of_a_claim_have_the_paper_s_difference(claim: Claim) -> None:
-    (first,) = [it for it in LEDGER if it.id == claim.repeats]
-    assert claim.published == pytest.approx(first.published)
-
-
 def test_which_claim_is_repeated_is_no_part_of_the_hash(results: Path) -> None:
     """A claim can be said to repeat another when its runs have recorded its hash."""
     alone = decided(results).claim.hash
@@ -580,27 +526,6 @@ def test_a_broken_source_and_a_missing_key_are_refused(tmp_path: Path) -> None:
     content["claims"].append({**content["claims"][0], "a": {SOURCE: ROWS[0]}, "b": {SOURCE: ROWS[1]}})
     with pytest.raises(ValueError, match=f"two claims have the id '{ID}'"):
         claims.read(write(tmp_path, content))
-
-
-@pytest.mark.parametrize("claim", LEDGER, ids=lambda claim: claim.id)
-def test_a_typed_difference_is_that_of_figures_in_sweeps(claim: Claim) -> None:
-    """Published differences are the paper's; sweeps/ has them as drops, or as scores on another corpus."""
-    table = claim.source.table
-    if (
-        claim.published is None
-        or claim.bound is not None
-        or not (len(claim.a) == 2 or table == "ours_huang2015_pos")
-    ):
-        return
-    if len(claim.a) == 2:
-        expected = claim.a[0].row.also["drop"] - claim.b[0].row.also["drop"]
-    else:
-        rows = {row.label: row.published for row in claims.spec.load("huang2015_table2").rows}
-        a, b = (rows[f"random, {side[0].label}, POS"] for side in (claim.a, claim.b))
-        assert isinstance(a, float)
-        assert isinstance(b, float)
-        expected = a - b
-    assert claim.published == pytest.approx(expected)
 
 
 def test_the_command_prints_verdicts_as_json(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
