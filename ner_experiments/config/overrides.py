@@ -273,6 +273,7 @@ def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
     """The dotted name of every setting, and of every inner node."""
     for name in map(str, node):
         yield f"{prefix}{name}"
-        child = node._get_node(name)
-        if isinstance(child, DictConfig) and not child._is_missing() and not child._is_interpolation():
-            yield from keys(child, f"{prefix}{name}.")
+        if not (OmegaConf.is_missing(node, name) or OmegaConf.is_interpolation(node, name)):
+            child = node[name]
+            if isinstance(child, DictConfig):
+                yield from keys(child, f"{prefix}{name}.")

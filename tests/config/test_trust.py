@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 from attack import Attack, configure, unmarked
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
@@ -221,18 +222,22 @@ from pathlib import Path
 import yaml
 yaml.__with_libyaml__ = False
 from ner_experiments.config import safe_yaml
-print(safe_yaml.Loader.__name__, safe_yaml.load(Path(sys.argv[1])))
+assert issubclass(safe_yaml.Loader, yaml.SafeLoader)
+print(safe_yaml.load(Path(sys.argv[1])))
 """
 
 
-def test_configs_are_read_alike_without_libyaml(tmp_path: Path) -> None:
+def test_configs_are_read_as_omegaconf_reads_them_with_and_without_libyaml(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text("a: 1e-3\nb: [yes, 2020-01-01, .inf]\nc: {d: 'x', 1: null}\n")
+    text = "a: 1e-3\nb: [yes, 2020-01-01, .inf, 1:30, 1_0e5, 1., 0x1F, 1e]\nc: {d: 'x', 1: null}\n"
+    path.write_text(text)
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_LIBYAML, str(path)], capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"OmegaConfLoader {safe_yaml.load(path)}\n"
-    assert safe_yaml.Loader.__name__ == "LibYamlLoader"
+    expected = OmegaConf.to_container(OmegaConf.create(text))
+    assert issubclass(safe_yaml.Loader, yaml.CSafeLoader)
+    assert safe_yaml.load(path) == expected
+    assert done.stdout == f"{expected}\n"
 
 
 # Weights
