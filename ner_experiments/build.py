@@ -13,7 +13,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from ner_experiments.config.processes import num_processes
@@ -29,6 +29,7 @@ from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Architecture, Tagger
+from ner_experiments.utils.files import atomic_write, write_json
 from ner_experiments.utils.text import printable, read_json_object
 
 log = logging.getLogger(__name__)
@@ -144,6 +145,13 @@ def takes_sparse_gradients(cfg: DictConfig) -> bool:
 
 
 # A finished run
+
+
+def write_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
+    """Write the weights, and the state of the fitted inputs."""
+    with atomic_write(folder / WEIGHTS) as part:
+        part.write_bytes(save(tagger.state_dict()))
+    write_json(folder / ENCODER, encoder.state())
 
 
 def load(folder: Path) -> tuple[Tagger, Encoder]:

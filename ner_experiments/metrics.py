@@ -142,3 +142,7 @@ class TagAccuracy(Metric):
                 for label, c, g in zip(self.labels, correct, gold, strict=True)
             },
         }
+
+
+METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
+"""The metric of each task."""

@@ -24,6 +24,7 @@ from ner_experiments.runs import predictions
 from ner_experiments.runs.archived_run import open_archived_run
 from ner_experiments.runs.artifacts import DamagedError
 from ner_experiments.runs.run import open_run
+from ner_experiments.training.scoring import Scorer
 
 
 def write_columns(
@@ -168,13 +169,13 @@ def test_a_finished_run_is_scored_later_without_training_and_each_set_once(
     assert metrics(made)["registration"] == "abc"
     assert not {"claims", "registration"} & metrics(first).keys()  # the run was not started for them
     scored: list[str] = []
-    score = training.score_extra_tests
+    score = Scorer.score_extra_tests
 
-    def noted(trainer: Any, tagger: Any, extra: Any, *others: Any) -> Any:
+    def noted(self: Scorer, extra: Any) -> Any:
         scored.extend(extra)
-        return score(trainer, tagger, extra, *others)
+        return score(self, extra)
 
-    monkeypatch.setattr(training, "score_extra_tests", noted)
+    monkeypatch.setattr(Scorer, "score_extra_tests", noted)
     folder = run(corpus, output, both(corpus))
     run(corpus, output, both(corpus))
     run(corpus, output)

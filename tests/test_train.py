@@ -22,6 +22,8 @@ from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs.run import Run
+from ner_experiments.training.progress import hint_of_few_updates
+from ner_experiments.training.scoring import Scorer
 
 SMALL = [
     "model.hidden_size=16",
@@ -104,7 +106,7 @@ def test_a_process_that_is_killed_after_it_scored_test_does_not_score_it_again(
     with pytest.raises(SystemExit):
         train.train(cfg)
     (path,) = tmp_path.glob("*/seed-1/metrics.json")
-    monkeypatch.setattr(train, "score", lambda *_: pytest.fail("scored again"))
+    monkeypatch.setattr(Scorer, "score", lambda *_: pytest.fail("scored again"))
     assert train.train(cfg)["test"] == json.loads(path.read_text())["test"]
 
 
@@ -379,7 +381,7 @@ def test_a_smoke_run_is_short_on_purpose(tmp_path: Path, caplog: pytest.LogCaptu
 def test_the_hint_is_for_short_runs_that_were_still_improving(
     best: int, scores: list[float], updates: int, enough: int, decays: bool, begins: str
 ) -> None:
-    hint = train.hint_of_few_updates({"sentences": 32}, best, scores, updates, decays=decays)
+    hint = hint_of_few_updates({"sentences": 32}, best, scores, updates, decays=decays)
     assert hint.startswith(begins)
     assert bool(hint) == bool(begins)
     assert not hint or hint.endswith("batches.sentences=4")

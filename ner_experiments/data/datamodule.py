@@ -23,6 +23,16 @@ def refuse_few_sentences(corpus: Corpus, processes: int) -> None:
             )
 
 
+def refuse_train_without_mentions(corpus: Corpus) -> None:
+    """Raise ValueError for a corpus annotated with mentions that has none in train: nothing can be learned from it."""
+    train = corpus.splits["train"]
+    if corpus.task == "mentions" and all(tag == "O" for sentence in train for tag in sentence.tags):
+        raise ValueError(
+            f"{corpus.name}: train has no mentions (sentences: {len(train):,}); `ner-experiments data check` shows how "
+            "its files are read"
+        )
+
+
 class Batches:
     """The batches of a split for one process, in the order of `plan`, skipping the first `done`.
 

@@ -38,6 +38,17 @@ class RunInfo:
     resumed: bool = False
     finished: bool = False
 
+    @classmethod
+    def of_run(
+        cls, folder: Path, settings: dict[str, Any], tags: Sequence[str], *, resumed: bool, finished: bool
+    ) -> RunInfo:
+        """The description of a run with these settings: its group is the row of its sweep, or else its folder."""
+        config = {name: value for name, value in settings.items() if name != "sweep"}
+        sweep = settings["sweep"]
+        group = sweep["row"] or folder.parent.name
+        name = f"{group} seed={settings['seed']}"
+        return cls(folder, group, name, sweep["name"], tags, config, resumed, finished)
+
 
 class Logger(Protocol):
     """Interface of a logger. Expensive content is passed as a function, which a logger may leave uncalled.

@@ -6,6 +6,8 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs.progress import HEARTBEAT_SECONDS, PROGRESS_FILE, eta, format_eta, slurm_task
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.utils.files import write_json
+
+FEW_UPDATES = 1000
+"""Number of updates of the weights below which a run whose last epoch is its best is said to be short."""
 
 
 class Progress(Callback):
@@ -75,3 +80,25 @@ class Progress(Callback):
             file=sys.stderr,
             flush=True,
         )
+
+
+def hint_of_few_updates(
+    batches: Mapping[str, Any], best_epoch: int, scores: Sequence[float], updates: int, *, decays: bool
+) -> str:
+    """A hint for a corpus so small that training ended before it found anything or stopped improving, or "".
+
+    scores: that of dev after each epoch. decays: whether the learning rate falls towards the last epoch, so that dev is
+    expected to be best there. On 60 sentences of the toy corpus, 30 epochs are 90 updates of the weights by
+    default, and dev F1 is 7.1; with 100 epochs it is 44.4, and with batches of 64 tokens 47.2. The hint names as many
+    epochs as `FEW_UPDATES` updates take.
+    """
+    epochs = len(scores)
+    if updates >= FEW_UPDATES or ((decays or best_epoch < epochs) and max(scores) > 0):
+        return ""
+    so_far = "dev was best at the last epoch" if max(scores) > 0 else "the score on dev is 0"
+    size = next((name for name in ("tokens", "sentences") if name in batches), None)
+    smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
+    return (
+        f"{so_far}, after only {updates:,} weight update{'s' * (updates != 1)}: set more epochs, "
+        f"such as trainer.max_epochs={ceil(epochs * FEW_UPDATES / updates)}{smaller}"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,67 +20,63 @@ from ner_experiments.training.preemption import Sigterm
 from ner_experiments.training.trainer import killing_stragglers
 
 
-def score(
-    trainer: Trainer,
-    tagger: LightningTagger,
-    data: CorpusModule,
-    predictions: Predictions,
-    folder: Path,
-    sigterm: Sigterm,
-    splits: Sequence[str],
-    name: str = "",
-) -> dict[str, Any]:
-    """Evaluate those of the splits that the corpus has; return the report of the metric by split.
+@dataclass(frozen=True)
+class Scorer:
+    """Evaluates a trained tagger on dev, on test and on further test sets, and writes what it predicts to the folder.
 
-    name: that of the file of predicted tags, for an extra test set; by default the split's.
-
-    Dev is not evaluated again if the predictions of the selected epoch are known. The first process writes the
-    predicted tags, and the probabilities of the mentions of test.
+    The first process writes.
     """
-    scores: dict[str, Any] = {}
-    for split in splits:
-        if split not in data.corpus.splits:
-            continue
-        if not (split == "dev" and predictions.restore_dev(tagger)):
-            evaluate = trainer.validate if split == "dev" else trainer.test
-            with killing_stragglers(trainer):
-                evaluate(tagger, datamodule=data, verbose=False)
-        sigterm.exit_if_requested()
-        scores[split] = tagger.report
-        with killing_stragglers(trainer):
-            predicted = predictions.gather(trainer)
-        if trainer.is_global_zero:
-            path = folder / artifacts.prediction_file(name or split)
-            write_scored_predictions(path, split, data, [ids for ids, _ in predicted], scores[split])
-            if split == "test" and not name:
-                path = folder / artifacts.PROBABILITIES
-                write_probabilities(path, [probabilities for _, probabilities in predicted])
-    return scores
 
+    trainer: Trainer
+    tagger: LightningTagger
+    predictions: Predictions
+    folder: Path
+    sigterm: Sigterm
 
-def score_extra_tests(
-    trainer: Trainer,
-    tagger: LightningTagger,
-    extra: Mapping[str, CorpusModule],
-    predictions: Predictions,
-    folder: Path,
-    sigterm: Sigterm,
-) -> dict[str, Any]:
-    """Evaluate further test sets, and write the predicted tags; return their entries of metrics.json by name.
+    def score(self, data: CorpusModule, splits: Sequence[str], name: str = "") -> dict[str, Any]:
+        """Evaluate those of the splits that the corpus has; return the report of the metric by split.
 
-    Words that the run's corpus lacks have their pre-trained vectors, as those of its own test set do.
-    """
-    found: dict[str, Any] = {}
-    for name, data in extra.items():
-        corpus = data.corpus
-        about: dict[str, Any] = {"checksum": corpus.checksum, "notes": [*corpus.notes]}
-        about["gold"] = gold_digest(corpus.splits["test"], corpus.task)
-        data.encoder, rows = data.encoder.extended(corpus.splits["test"])
-        if number := sum(map(len, rows.values())):
-            about["notes"].append(f"{number:,} pre-trained vectors of words that the run's corpus lacks")
-        with tagger.extended(rows):
-            found[name] = about | score(trainer, tagger, data, predictions, folder, sigterm, ("test",), name)
-    return found
+        name: that of the file of predicted tags, for an extra test set; by default the split's.
+
+        Dev is not evaluated again if the predictions of the selected epoch are known. The predicted tags are written,
+        and the probabilities of the mentions of test.
+        """
+        scores: dict[str, Any] = {}
+        for split in splits:
+            if split not in data.corpus.splits:
+                continue
+            if not (split == "dev" and self.predictions.restore_dev(self.tagger)):
+                evaluate = self.trainer.validate if split == "dev" else self.trainer.test
+                with killing_stragglers(self.trainer):
+                    evaluate(self.tagger, datamodule=data, verbose=False)
+            self.sigterm.exit_if_requested()
+            scores[split] = self.tagger.report
+            with killing_stragglers(self.trainer):
+                predicted = self.predictions.gather(self.trainer)
+            if self.trainer.is_global_zero:
+                path = self.folder / artifacts.prediction_file(name or split)
+                write_scored_predictions(path, split, data, [ids for ids, _ in predicted], scores[split])
+                if split == "test" and not name:
+                    path = self.folder / artifacts.PROBABILITIES
+                    write_probabilities(path, [probabilities for _, probabilities in predicted])
+        return scores
+
+    def score_extra_tests(self, extra: Mapping[str, CorpusModule]) -> dict[str, Any]:
+        """Evaluate further test sets, and write the predicted tags; return their entries of metrics.json by name.
+
+        Words that the run's corpus lacks have their pre-trained vectors, as those of its own test set do.
+        """
+        found: dict[str, Any] = {}
+        for name, data in extra.items():
+            corpus = data.corpus
+            about: dict[str, Any] = {"checksum": corpus.checksum, "notes": [*corpus.notes]}
+            about["gold"] = gold_digest(corpus.splits["test"], corpus.task)
+            data.encoder, rows = data.encoder.extended(corpus.splits["test"])
+            if number := sum(map(len, rows.values())):
+                about["notes"].append(f"{number:,} pre-trained vectors of words that the run's corpus lacks")
+            with self.tagger.extended(rows):
+                found[name] = about | self.score(data, ("test",), name)
+        return found
 
 
 def unscored(

@@ -15,12 +15,14 @@ import yaml
 from safetensors.torch import load_file, save_file
 from tiny_runs import METRICS, TINY, TOY
 
-from ner_experiments import build, train
+from ner_experiments import build
 from ner_experiments.config import safe_yaml
 from ner_experiments.config.compose import compose
 from ner_experiments.main import cli
+from ner_experiments.runs import artifacts
 from ner_experiments.runs import run as runs
 from ner_experiments.runs.artifacts import SCORED, WEIGHTS, DamagedError, add_checksum, read_metrics
+from ner_experiments.runs.folder import finished_result, refuse_changed_data
 from ner_experiments.runs.status import FAILED, status_of_folder
 from ner_experiments.utils import text
 
@@ -75,7 +77,7 @@ def test_a_damaged_metrics_json_is_named_and_left_out(
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
     with caplog.at_level(logging.WARNING):
         found = [run.folder for run in runs.candidates(cfg)]
-        train.refuse_changed_data(cfg, {})
+        refuse_changed_data(cfg, {})
     assert other.with_name("seed-1") in found
     assert other not in found
     assert str(path) in caplog.text
@@ -92,7 +94,7 @@ def test_a_run_without_an_intact_file_that_tables_read_is_left_out(
 ) -> None:
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
     assert other in [run.folder for run in runs.candidates(cfg)]
-    assert train.finished_result(other) is not None
+    assert finished_result(other) is not None
     path = other / name
     path.unlink() if missing else path.write_bytes(path.read_bytes() + b"\n")
     with caplog.at_level(logging.WARNING):
@@ -102,14 +104,14 @@ def test_a_run_without_an_intact_file_that_tables_read_is_left_out(
     problem = "is missing, but metrics.json records it" if missing else "is damaged: its SHA-256 is "
     assert f"{path} {problem}" in caplog.text
     assert "this run is left out" in caplog.text
-    assert train.finished_result(other) is None  # repeated
+    assert finished_result(other) is None  # repeated
 
 
 def test_a_finished_run_may_lose_its_weights(other: Path) -> None:
     (other / WEIGHTS).unlink()
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
     assert other in [run.folder for run in runs.candidates(cfg)]
-    assert train.finished_result(other) is not None
+    assert finished_result(other) is not None
 
 
 def test_a_sweep_reads_what_each_run_read_once(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,13 +121,13 @@ def test_a_sweep_reads_what_each_run_read_once(other: Path, monkeypatch: pytest.
         read.append(path)
         return read_metrics(path)
 
-    monkeypatch.setattr(train.artifacts, "read_metrics", counted)
+    monkeypatch.setattr(artifacts, "read_metrics", counted)
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
     for _ in range(3):
-        train.refuse_changed_data(cfg, {})
+        refuse_changed_data(cfg, {})
     assert sorted(path.parent.name for path in read) == ["seed-1", "seed-2"]
     os.utime(other / "metrics.json", (1, 1))
-    train.refuse_changed_data(cfg, {})
+    refuse_changed_data(cfg, {})
     assert [path.parent.name for path in read[2:]] == ["seed-2"]
 
 
