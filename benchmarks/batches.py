@@ -7,13 +7,14 @@ where NER_DATA_DIR has it, on CoNLL-2003. `together` is the share of the pairs o
 are in one batch in the next epoch too. Chance alone gives about one over the number of batches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import timing
 from hydra.utils import instantiate
+from tables import Result, at_most, ms, table
 from taggers import CPU
 
 from ner_experiments.config.compose import compose
@@ -22,6 +23,8 @@ from ner_experiments.data.batches import Batching, Plan, SentenceCount
 from ner_experiments.data.corpus import load
 from ner_experiments.data.encoder import EncodedSplit
 from ner_experiments.experiment_data import make_encoder
+
+MEASURES = ("data.batches",)
 
 CORPORA = ("toy_en", "conll2003")
 
@@ -120,6 +123,36 @@ def in_words(plan: dict[str, Any]) -> str:
         f"{plan['together']:.2%} of the pairs stay together (chance {plan['chance']:.2%}), "
         f"{plan['again']} batches come again"
     )
+
+
+def tables(result: Result) -> list[str]:
+    head = (
+        "batches",
+        "processed tokens per real one",
+        "ms per 1,000 sentences",
+        "pairs that stay together (chance)",
+    )
+    texts = []
+    for corpus, about in result["corpora"].items():
+        rows = [
+            [
+                name,
+                f"{plan['batches']:,}",
+                f"{plan['processed_per_token']:.3f}",
+                ms(plan["seconds_per_1000"]),
+                f"{plan['together']:.2%} ({plan['chance']:.2%})",
+                str(plan["again"]),
+            ]
+            for name, plan in about["plans"].items()
+        ]
+        title = f"{corpus}: {about['sentences']:,} sentences, {about['tokens']:,} tokens"
+        texts.append(table(title, *head, "repeated batches", rows=rows))
+    return texts
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    padding = results["batches"]["corpora"]["conll2003"]["plans"]["batches=tokens"]["processed_per_token"]
+    yield at_most("processed tokens per real one on CoNLL-2003, batches=tokens", 1.02, "", padding)
 
 
 if __name__ == "__main__":

@@ -11,13 +11,17 @@ import statistics
 import tempfile
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import timing
+from tables import LSTM_MODULES, TASKS, Result, ms, ratio, table
 from taggers import Trial, made_up
 
 from ner_experiments.config.compose import compose
 from ner_experiments.train import train
+
+MEASURES = (*LSTM_MODULES, "training.trainer")
 
 MODELS = {
     "bilstm": ["model=bilstm"],
@@ -85,6 +89,27 @@ def f1(overrides: list[str], precision: str, seed: int) -> float:
 def in_words(scores: dict[str, list[float]]) -> str:
     means = (f"{name} {100 * statistics.mean(f1s):.2f}" for name, f1s in scores.items())
     return f"mean test F1 {', '.join(means)}"
+
+
+def tables(result: Result) -> list[str]:
+    rows = [
+        [
+            f"{name}, {TASKS[task]}",
+            ms(times["float32"]),
+            ms(times["bf16"]),
+            ratio(times["float32"], times["bf16"]),
+        ]
+        for name, found in result["models"].items()
+        for task, times in found.items()
+    ]
+    scores = []
+    for name, found in result["scores"].items():
+        seeds = [", ".join(f"{100 * f1:.2f}" for f1 in found[kind]) for kind in ("float32", "bf16")]
+        scores.append([name, *seeds, f"{100 * (mean(found['bf16']) - mean(found['float32'])):+.2f}"])
+    return [
+        table("model", "float32, ms", "bf16, ms", "gain", rows=rows),
+        table("test F1, seed by seed", "float32", "bf16", "mean difference", rows=scores),
+    ]
 
 
 if __name__ == "__main__":

@@ -11,24 +11,26 @@ import contextlib
 import io
 import itertools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import timing
 import torch
+from tables import CRF_MODULES, TASKS, Result, at_least, figure, table
 from torch import Tensor, nn
 
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import Transitions
 from ner_experiments.modules.forward_backward import sequence_score
 
+MEASURES = CRF_MODULES
+
 BATCHES, TIMES, TAGS = (16, 64), (16, 50, 128), (9, 17, 37, 73)
 LARGEST = 5e6
 """Largest number of tag pairs in a batch for torch-struct, which stores several arrays of this size."""
 SLOW = 1.0
 """Seconds above which a peer is run once."""
-TASKS = {"loss": "loss and gradient", "decode": "decoding"}
 FORBIDDEN = -1e4
 
 
@@ -252,6 +254,36 @@ PEERS = {
     "flair": flair,
     "NCRF++": ncrfpp,
 }
+
+
+def tables(result: Result) -> list[str]:
+    head = ("worst", "first quartile", "median", "third quartile", "best")
+    texts = []
+    for task, ratios in result["ratios"].items():
+        rows = [
+            [
+                name,
+                *map(
+                    figure,
+                    (each["worst"], each["quartiles"][0], each["median"], each["quartiles"][1], each["best"]),
+                ),
+            ]
+            for name, each in ratios.items()
+            if each
+        ]
+        texts.append(table(f"{TASKS[task]}: times ours", *head, rows=rows))
+    return texts
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    for task, kind, least in (
+        ("loss", "worst", 12),
+        ("loss", "median", 25),
+        ("decode", "worst", 16),
+        ("decode", "median", 37),
+    ):
+        if against := results["crf"]["ratios"][task].get("pytorch-crf"):
+            yield at_least(f"CRF against pytorch-crf, {TASKS[task]}, {kind}", least, against[kind])
 
 
 if __name__ == "__main__":

@@ -27,11 +27,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import timing
 from drivers import corpus
+from tables import CRF_MODULES, LSTM_MODULES, Result, at_least, spread, table
+
+MEASURES = (*LSTM_MODULES, *CRF_MODULES, "tagger", "train")
 
 DRIVERS = Path(__file__).parent / "drivers"
 MODEL = {
@@ -162,7 +166,7 @@ def take_turns(
             outcomes[one.name].append(outcome)
             train, decode = (steady(outcome[key]) for key in ("train_seconds", "decode_seconds"))
             print(f"round {number}: {one.name}: train {train:.2f} s, decode {decode:.2f} s", flush=True)
-    return spread(load), outcomes
+    return with_runs(load), outcomes
 
 
 def run(contestant: Contestant, folder: Path, threads: int) -> dict[str, Any]:
@@ -185,9 +189,9 @@ def environment(threads: int) -> dict[str, str]:
 
 def combined(runs: list[dict[str, Any]], tokens: int) -> dict[str, Any]:
     return {
-        "train_tokens_per_second": spread([tokens / steady(run["train_seconds"]) for run in runs]),
-        "decode_tokens_per_second": spread([tokens / steady(run["decode_seconds"]) for run in runs]),
-        "peak_memory_bytes": spread([run["peak_memory_bytes"] for run in runs]),
+        "train_tokens_per_second": with_runs([tokens / steady(run["train_seconds"]) for run in runs]),
+        "decode_tokens_per_second": with_runs([tokens / steady(run["decode_seconds"]) for run in runs]),
+        "peak_memory_bytes": with_runs([run["peak_memory_bytes"] for run in runs]),
         "version": runs[0]["version"],
         "settings": runs[0]["settings"],
     }
@@ -197,7 +201,7 @@ def steady(seconds: list[float]) -> float:
     return statistics.median(seconds[1:])
 
 
-def spread(values: list[float]) -> dict[str, Any]:
+def with_runs(values: list[float]) -> dict[str, Any]:
     return {**timing.summary(values), "runs": values}
 
 
@@ -223,6 +227,50 @@ def ratios(figures: dict[str, Any]) -> dict[str, Any]:
         }
         for mine in ours
     }
+
+
+def tables(result: Result) -> list[str]:
+    rows = [
+        [
+            name,
+            *(spread(found[f"{task}_tokens_per_second"]) for task in ("train", "decode")),
+            f"{found['peak_memory_bytes']['median'] / 1e6:,.0f}",
+        ]
+        for name, found in result["contestants"].items()
+    ]
+    lists = [
+        "\n".join([f"{title.capitalize()}:", "", *(f"- {line}" for line in result[title])])
+        for title in ("equal", "different")
+    ]
+    return [table("", "training, tokens/s", "decoding, tokens/s", "peak memory, MB", rows=rows), *lists]
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    """Limit: the figure if the matrix products of the LSTMs ran at the machine's rate."""
+    parts, gains = results["time_breakdown"], results["end_to_end"]["ratios"]["ours"]
+    model, rate = parts["models"]["the model of end_to_end.py"], parts["rate"]
+    for task, peer, least in (
+        ("train", "ncrfpp", 8),
+        ("train", "flair", 16),
+        ("train", "pytorch", 3),
+        ("decode", "ncrfpp", 10),
+        ("decode", "flair", 12),
+        ("decode", "pytorch", 2),
+    ):
+        if peer in gains[task]:
+            verb = "training" if task == "train" else "decoding"
+            gain, limit = gains[task][peer], gains[task][peer] * at_best(model, task, rate)
+            yield at_least(f"end to end against {peer}, {verb}", least, gain, limit)
+
+
+def at_best(model: Result, task: str, rate: float) -> float:
+    """Gain of the whole if the products of its recurrent layers ran at the rate of two large matrices.
+
+    A forward pass has a third of the products of training.
+    """
+    whole, layers = (model[task][part]["median"] for part in ("whole", "recurrent layers"))
+    products = model["operations"] / rate / (1 if task == "train" else 3)
+    return whole / (whole - layers + products)
 
 
 if __name__ == "__main__":

@@ -10,4 +10,4 @@ lack=$("$python" -c 'from ner_experiments.config.values import lack_of_gpu; prin
 # gpu.py stops after eight minutes. If timeout ends it (124), its results so far are on disk.
 timeout 525 "$python" benchmarks/gpu.py || [ $? = 124 ]
 "$python" benchmarks/tables.py
-echo "The tables are in benchmarks/RESULTS.md, the figures in benchmarks/results/gpu.json."
+echo "The tables are in benchmarks/RESULTS.md, the figures in benchmarks/results.json."

@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ import numpy as np
 import timing
 import torch
 from hydra.utils import instantiate
+from tables import Result, at_least, at_most, figure, spread, table
 from taggers import CPU, Trial, made_up
 
 from ner_experiments.config.compose import compose
@@ -35,6 +36,8 @@ from ner_experiments.data.corpus import load
 from ner_experiments.experiment_data import make_encoder
 from ner_experiments.runs import artifacts
 from ner_experiments.utils.files import sha256
+
+MEASURES = ("data.corpus", "data.encoder", "report.write", "runs.status", "tables.scores")
 
 ROOT = timing.FOLDER.parent
 SWEEP = ["model=stacked,residual", "layers=range(1,11)", "model.hidden_size=10", "trainer=smoke"]
@@ -169,6 +172,50 @@ def prepared_types(types: int) -> Callable[[], dict[str, float]]:
         return {name: times["median"] for name, times in timing.measure(steps, 1).items()}
 
     return run
+
+
+def tables(result: Result) -> list[str]:
+    runs, corpus = result["runs"], result["corpus"]
+    rows = [[name, spread(times)] for name, times in runs["commands"].items()]
+    rate, share = corpus["tokens"] / corpus["seconds"], corpus["bytes"] / corpus["held"]
+    read = [
+        [
+            f"{corpus['sentences']:,} sentences, {corpus['tokens']:,} tokens",
+            figure(corpus["seconds"]),
+            figure(rate),
+        ]
+    ]
+    read[0] += [figure(corpus["held"] / 1e6), f"{share:.2f}"]
+    sentences = [
+        [f"{one['tokens']:,}", figure(one["seconds"]), figure(one["bytes"] / 1e6)]
+        for one in result["sentence"]
+    ]
+    types = [
+        [
+            f"{one['types']:,}",
+            *(figure(1e3 * one["result"][task]) for task in ("step", "decode")),
+            figure(one["bytes"] / 1e6),
+        ]
+        for one in result["types"]
+    ]
+    return [
+        table(f"a sweep of {runs['number']:,} finished runs", "seconds", rows=rows),
+        table("reading and encoding", "seconds", "tokens/s", "MB held", "peak over held", rows=read),
+        table("tokens of a sentence that is tagged", "seconds", "MB", rows=sentences),
+        table("types of a BiLSTM-CRF", "ms a training step", "ms decoding", "MB", rows=types),
+    ]
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    runs, corpus = (results["growth"][part] for part in ("runs", "corpus"))
+    for name, most in (("table", 5), ("watch --once", 3), ("report", 10)):
+        what = f"`{name}` of a sweep of {runs['number']:,} finished runs"
+        yield at_most(what, most, " s", runs["commands"][name]["median"])
+    what, rate = f"a corpus of {corpus['sentences']:,} sentences", corpus["tokens"] / corpus["seconds"]
+    yield at_least(f"{what}, read and encoded, thousands of tokens a second", 500, rate / 1000, unit="")
+    yield at_most(
+        f"{what}, peak memory against the memory kept", 1.5, " times", corpus["bytes"] / corpus["held"]
+    )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import numpy as np
 import timing
 import torch
 from hydra.utils import instantiate
+from tables import CRF_MODULES, LSTM_MODULES, Result, figure, ratio, table
 from taggers import Trial, made_up
 
 from ner_experiments.config.compose import compose
@@ -28,6 +29,8 @@ from ner_experiments.data.corpus import load
 from ner_experiments.data.encoder import Batch
 from ner_experiments.modules import lstm
 from ner_experiments.modules.kernels import cpu
+
+MEASURES = (*LSTM_MODULES, *CRF_MODULES)
 
 ROWS = {
     "Huang et al. (2015), table 2, BI-LSTM-CRF, NER": ["paper=huang2015", "data=conll2003", "direct=ner"],
@@ -139,6 +142,19 @@ def check_losses(trial: Trial, batches: list[Batch]) -> None:
             with without(*off), torch.no_grad():
                 losses.append(tagger.decoder.loss(tagger(batch), batch.tags, batch.mask))
         torch.testing.assert_close(losses, len(losses) * [losses[0]], rtol=1e-4, atol=1e-4)
+
+
+def tables(result: Result) -> list[str]:
+    others = ("PyTorch's CRF", "PyTorch's LSTM", "PyTorch's CRF and LSTM")
+    rows = []
+    for name, row in result["rows"].items():
+        for task, title in (("train", "training"), ("decode", "decoding")):
+            times = row[task]
+            rate = figure(row["tokens"][task] / times["kernels"]["median"])
+            rows.append(
+                [f"{name}: {title}", rate, *(ratio(times[other], times["kernels"]) for other in others)]
+            )
+    return [table("", "with kernels, tokens/s", *(f"{other}, times ours" for other in others), rows=rows)]
 
 
 if __name__ == "__main__":

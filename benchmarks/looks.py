@@ -17,11 +17,14 @@ from typing import Any
 
 import numpy as np
 import timing
+from tables import Result, table
 
 from ner_experiments.tables.looks import Labels, replay
 from ner_experiments.tables.pairs import compare_seeds
 from ner_experiments.tables.significance import ALPHA, Tested
 from ner_experiments.tables.spec import SMALLEST_EFFECT
+
+MEASURES = ("tables.looks",)
 
 LOOKS, FIXED = (3, 5, 8), (8,)
 SWEEPS = 1000
@@ -117,6 +120,25 @@ def is_false(scenario: Scenario, labels: Labels, verdict: str) -> bool:
     if verdict == "equal":
         return abs(a - b) >= SMALLEST_EFFECT
     return verdict != "open" and (a == b or (verdict == "ahead") != (a > b))
+
+
+def tables(result: Result) -> list[str]:
+    def percent(value: float | None) -> str:
+        return "" if value is None else f"{100 * value:.1f} %"
+
+    rows = []
+    for scenario in result["scenarios"]:
+        ours, fixed = scenario["rules"]["looks"], scenario["rules"]["fixed"]
+        figures = [percent(rule[key]) for key in ("false", "found") for rule in (ours, fixed)]
+        rows.append([scenario["name"], *figures, percent(ours["saved"])])
+    at, last = ", ".join(map(str, result["looks"])), result["fixed"][-1]
+    head = (
+        f"false claims, looks at {at}",
+        f"with {last} seeds",
+        "differences found, looks",
+        f"with {last} seeds",
+    )
+    return [table(f"{result['sweeps']:,} sweeps each", *head, "runs saved", rows=rows)]
 
 
 if __name__ == "__main__":

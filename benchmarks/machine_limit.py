@@ -8,14 +8,18 @@ step, measured in the same rounds with the same threads. A step's share of it co
 products (`taggers.operations`).
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import timing
 import torch
+from tables import LSTM_MODULES, Result, at_least, ms, table
 from taggers import Trial, made_up, operations
 
 from ner_experiments.config.conf import names
+
+MEASURES = (*LSTM_MODULES, "models.residual")
 
 SENTENCES, LENGTH = 32, 20
 DEEP = 4
@@ -68,6 +72,28 @@ def in_words(figures: dict[str, Any]) -> str:
         f"{figures['operations'] / 1e9:.2f} GFLOP, {figures['share']:.0%} of {figures['rate'] / 1e9:.0f} GFLOP/s, "
         f"{tokens['train']:,.0f} tokens/s in training, {tokens['decode']:,.0f} in decoding"
     )
+
+
+def tables(result: Result) -> list[str]:
+    rows = [
+        [
+            name,
+            f"{found['operations'] / 1e9:.2f}",
+            ms(found["seconds"]["train"]),
+            f"{found['rate'] / 1e9:.0f}",
+            f"{found['share']:.0%}",
+            *(f"{found['tokens_per_second'][task]:,.0f}" for task in ("train", "decode")),
+        ]
+        for name, found in result["models"].items()
+    ]
+    head = ("GFLOP a step", "step, ms", "limit, GFLOP/s", "share of it", "tokens/s, training", "decoding")
+    return [table("model", *head, rows=rows)]
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    share = 100 * results["machine_limit"]["models"]["residual"]["share"]
+    what = "rate of a training step of `model=residual` (4 layers of size 300), as a share of a large product's rate"
+    yield at_least(what, 65, share, 100, unit=" %")
 
 
 if __name__ == "__main__":

@@ -20,11 +20,14 @@ import numpy as np
 import timing
 import torch
 from hydra.utils import instantiate
+from tables import LSTM_MODULES, Result, ms, ratio, table
 from taggers import Trial, made_up
 from torch import Tensor, nn
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.modules.lstm import Weights, lstm_states
+
+MEASURES = LSTM_MODULES
 
 SIZES, BATCHES, SEEDS = (25, 50, 100, 300), (10, 32), (2, 8)
 """Units for each direction, sentences per batch, and seeds."""
@@ -165,6 +168,21 @@ def epoch(steps: Sequence[Any], batches: Sequence[Batch]) -> None:
 
 def stacked(parameters: Sequence[Tensor]) -> nn.Parameter:
     return nn.Parameter(torch.stack([*parameters]).detach())
+
+
+def tables(result: Result) -> list[str]:
+    rows = [
+        [
+            *(str(case[key]) for key in ("size", "sentences", "seeds")),
+            *(ms(case["train"][name]) for name in ("in turns", "stacked")),
+            ratio(case["train"]["in turns"], case["train"]["stacked"]),
+            "yes" if case["equal_bits"] else "no",
+            f"{case['own_batches']:.2f}",
+        ]
+        for case in result["cases"]
+    ]
+    head = ("units", "sentences", "seeds", "in turns, ms", "stacked, ms", "gain", "equal bits", "own batches")
+    return [table(*head, rows=rows)]
 
 
 if __name__ == "__main__":

@@ -11,9 +11,12 @@ from typing import Any
 
 import timing
 import torch
+from tables import LSTM_MODULES, TASKS, Result, ms, ratio, table
 from torch import Tensor
 
 from ner_experiments.modules import lstm
+
+MEASURES = LSTM_MODULES
 
 SIZES = (25, 50, 100, 200, 300, 512, 1024)
 TOKENS = (1.0, 0.9, 0.8)
@@ -69,6 +72,28 @@ def measure(size: int, share: float, rounds: int) -> dict[str, dict[str, timing.
         gradients.append([leaf.grad for leaf in leaves])
     torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-3)
     return {task: timing.measure(runs, rounds) for task, runs in tasks.items()}
+
+
+def tables(result: Result) -> list[str]:
+    rows = [
+        [
+            str(case["size"]),
+            f"{case['tokens']:.0%}",
+            *(
+                cell
+                for task in ("train", "decode")
+                for cell in (
+                    ms(case[task]["kernels"]),
+                    ms(case[task]["onednn"]),
+                    ratio(case[task]["onednn"], case[task]["kernels"]),
+                )
+            ),
+        ]
+        for case in result["cases"]
+    ]
+    kinds = ("kernels, ms", "oneDNN, ms", "times ours")
+    head = ("states", "tokens", *(f"{TASKS[task]}: {kind}" for task in ("train", "decode") for kind in kinds))
+    return [f"Vector instructions: {result['capability']}.", table(*head, rows=rows)]
 
 
 if __name__ == "__main__":

@@ -10,10 +10,13 @@ gradients of the word vectors (`modules.lookup`).
 from typing import Any
 
 import timing
+from tables import Result, ms, ratio, table
 from taggers import Trial, made_up
 
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.modules.lookup import Lookup
+
+MEASURES = ("modules.lookup",)
 
 UNCLIPPED = "trainer.gradient_clip=0"
 OPTIMIZERS = {
@@ -56,6 +59,20 @@ def use_defaults_of_pytorch(trial: Trial) -> None:
     for module in trial.tagger.modules():
         if isinstance(module, Lookup):
             module.sparse = False
+
+
+def tables(result: Result) -> list[str]:
+    kinds = ("PyTorch's", "ours")
+    rows = [
+        [
+            f"{case['forms']:,}",
+            case["optimizer"],
+            *(ms(case["step"][kind]) for kind in kinds),
+            ratio(*(case["step"][kind] for kind in kinds)),
+        ]
+        for case in result["cases"]
+    ]
+    return [table("forms", "optimizer", *(f"{kind}, ms" for kind in kinds), "gain", rows=rows)]
 
 
 if __name__ == "__main__":

@@ -11,9 +11,12 @@ from functools import partial
 
 import timing
 import torch
+from tables import LSTM_MODULES, TASKS, Result, ms, table
 from torch import Tensor, nn
 
 from ner_experiments.modules.peephole import PeepholeLayer
+
+MEASURES = (*LSTM_MODULES, "modules.peephole")
 
 SIZES = (50, 100, 300)
 BATCH, TIME, INPUT = 32, 20, 150
@@ -66,6 +69,15 @@ def loop(layer: PeepholeLayer, x: Tensor) -> Tensor:
         h = (o + by_o * c).sigmoid() * c.tanh()
         states.append(h)
     return torch.stack(states, dim=1)
+
+
+def tables(result: Result) -> list[str]:
+    rows = [
+        [f"{case['size']}, {TASKS[task]}", *(ms(case[task][name]) for name in ("ours", "loop", "stock"))]
+        for case in result["sizes"]
+        for task in ("train", "forward")
+    ]
+    return [table("units", "ours, ms", "plain loop, ms", "stock LSTM without peepholes, ms", rows=rows)]
 
 
 if __name__ == "__main__":

@@ -22,7 +22,10 @@ from typing import Any
 
 import numpy as np
 import timing
+from tables import CRF_MODULES, LSTM_MODULES, Result, table
 from taggers import Trial, made_up
+
+MEASURES = (*LSTM_MODULES, *CRF_MODULES, "data.encoder", "train")
 
 DEFAULT = {"sentences": 32, "length": 20, "types": 4, "units": 100, "layers": 2}
 KNOBS: dict[str, tuple[int, ...]] = {
@@ -141,6 +144,24 @@ def trained(number: int) -> dict[str, Any]:
         subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True)
         (path,) = Path(folder).rglob("metrics.json")
         return json.loads(path.read_text(encoding="utf-8"))
+
+
+def tables(result: Result) -> list[str]:
+    rows = [
+        [
+            line["name"],
+            ", ".join(map(str, line["values"])),
+            *(
+                f"{line['slopes'][what][which]:.2f}"
+                for what in ("seconds", "bytes")
+                for which in ("all", "last")
+            ),
+        ]
+        for line in result["lines"].values()
+    ]
+    return [
+        table("knob", "values", "slope of time", "at its end", "slope of memory", "at its end", rows=rows)
+    ]
 
 
 if __name__ == "__main__":

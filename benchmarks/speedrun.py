@@ -23,10 +23,9 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
-import tables
 import timing
-from figures import table
 from scipy.stats import ttest_1samp
+from tables import MARKED, table
 
 from ner_experiments.config.compose import compose
 from ner_experiments.data.needed_files import INPUTS
@@ -113,7 +112,7 @@ def write_page() -> None:
     )
     rows = table(*("date", "seconds", "test F1", "p", "what is new", "machine"), rows=map(cells, found))
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(tables.MARKED.sub(lambda it: f"{it[1]}{it[2]}\n{rows}\n\n", text), encoding="utf-8")
+    PAGE.write_text(MARKED.sub(lambda it: f"{it[1]}{it[2]}\n{rows}\n\n", text), encoding="utf-8")
 
 
 def cells(record: dict[str, Any]) -> list[str]:

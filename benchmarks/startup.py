@@ -16,10 +16,14 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import timing
+from tables import Result, at_most, figure, ratio, spread, table
+
+MEASURES = ("commands.train", "config.compose", "main", "train")
 
 ROOT = timing.FOLDER.parent
 SMOKE = ["run.py", "trainer=smoke", "data=toy_en", "runtime.progress=false"]
@@ -94,6 +98,39 @@ def import_times(name: str, folder: str) -> dict[str, float]:
             package = module.partition("|")[2].strip()
             seconds[package.partition(".")[0]] += int(own) / 1e6
     return dict(seconds.most_common(LARGEST))
+
+
+def tables(result: Result) -> list[str]:
+    commands = result["commands"]
+    bare = commands["python -c pass"]
+    rows = [[f"`{name}`", spread(times), ratio(times, bare)] for name, times in commands.items()]
+    imports = [
+        [f"`{name}`", ", ".join(f"{part} {spent:.2f}" for part, spent in parts.items() if spent >= 0.01)]
+        for name, parts in result["imports"].items()
+    ]
+    job = result["further_job"]
+    further = [[figure(job["seconds"]), figure(job["training"])]]
+    return [
+        table("command", "seconds", "times `python -c pass`", rows=rows),
+        table("a further job of a sweep, seconds", "of them training", rows=further),
+        table("of it, in imports", "seconds", rows=imports),
+    ]
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    seconds = {name: times["median"] for name, times in results["startup"]["commands"].items()}
+    smoke, job = seconds["run.py trainer=smoke data=toy_en"], results["startup"]["further_job"]
+    for what, most, measured, against in (
+        ("`run.py --help`", 1, seconds["run.py --help"], "import torch"),
+        ("a smoke run", 3, smoke, "import torch, lightning"),
+        ("`predict`", 2.5, seconds["ner-experiments predict RUN -"], "import torch"),
+    ):
+        yield at_most(f"{what} against `{against}`", most, " times", measured / seconds[against])
+    first = seconds["the first smoke run"] - smoke
+    yield at_most("the first smoke run, which compiles the kernels: more than a later one", 12, " s", first)
+    yield at_most(
+        "a further job of a sweep: more than its training", 0.3, " s", job["seconds"] - job["training"]
+    )
 
 
 if __name__ == "__main__":

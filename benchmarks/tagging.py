@@ -21,6 +21,9 @@ import numpy as np
 import timing
 from drivers import corpus
 from end_to_end import DATA, DRIVERS, MODEL, TINY, Contestant, run
+from tables import Result, figure, spread, table
+
+MEASURES = ("data.tokenize", "data.word_tokens", "predict.tagger")
 
 FORMS = 50_000
 
@@ -87,6 +90,23 @@ def write_text(path: Path, megabytes: float) -> dict[str, Any]:
             written += file.write("".join(lines))
             words += int(lengths.sum()) + len(lines)
     return {"megabytes": written / 1e6, "words": words}
+
+
+def tables(result: Result) -> list[str]:
+    whole, part, contestants = result["whole"], result["part"], result["contestants"]
+    ours = contestants["ours"]["seconds"]["median"]
+    rows = []
+    for name, one in contestants.items():
+        seconds = one["seconds"]["median"]
+        rates = figure(part["megabytes"] / seconds), figure(part["words"] / seconds), figure(seconds / ours)
+        rows.append([f"{name} {one['version']}".strip(), spread(one["seconds"]), *rates])
+    title = f"{part['megabytes']:.1f} MB, {part['words']:,} words, by"
+    rate = figure(whole["megabytes"] / whole["seconds"])
+    size = f"{whole['megabytes']:.0f} MB, {whole['words']:,} words"
+    return [
+        table(title, "seconds", "MB/s", "words/s", "times our seconds", rows=rows),
+        f"`predict` tags {size}, in {whole['seconds']:,.0f} s: {rate} MB/s.",
+    ]
 
 
 if __name__ == "__main__":

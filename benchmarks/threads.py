@@ -16,9 +16,12 @@ from functools import partial
 from typing import NamedTuple
 
 import timing
+from tables import CRF_MODULES, LSTM_MODULES, Result, ms, table
 from taggers import Trial, made_up
 
 from ner_experiments.config.compose import compose
+
+MEASURES = (*LSTM_MODULES, *CRF_MODULES)
 
 SECONDS, STEPS = 0.5, 50
 """Seconds for which a case is trained after its first steps, and the maximum number of steps."""
@@ -87,6 +90,12 @@ def step_seconds(case: Case) -> float:
     once = timing.measure({"step": step}, 1)["step"]["median"]
     steps = max(2, min(STEPS, int(SECONDS / once)))
     return timing.measure({"step": step}, steps)["step"]["median"]
+
+
+def tables(result: Result) -> list[str]:
+    kinds = list(next(iter(result["cases"].values())))
+    rows = [[name, *(ms(found[kind]) for kind in kinds)] for name, found in result["cases"].items()]
+    return [table("a step, ms", *(f"threads: {kind}" for kind in kinds), rows=rows)]
 
 
 if __name__ == "__main__":

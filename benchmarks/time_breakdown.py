@@ -21,6 +21,7 @@ import torch
 from crf import make_problem, shapes_of
 from end_to_end import MODEL
 from hydra.utils import instantiate
+from tables import CRF_MODULES, LSTM_MODULES, TASKS, Result, figure, table
 from taggers import Clocked, Trial, made_up, outermost
 from torch import Tensor, nn
 
@@ -34,6 +35,8 @@ from ner_experiments.modules.recurrent import BiRNN, weights_of
 from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.train import build_for_training, fit
 from ner_experiments.training.preemption import Sigterm
+
+MEASURES = (*LSTM_MODULES, *CRF_MODULES, "train")
 
 SHARED = [
     "chars=lstm",
@@ -312,6 +315,77 @@ def explain_units(units: int, size: int, rounds: int) -> dict[str, Any]:
         "operations": 6 * numbers * 640,
         "seconds": timing.measure(runs, rounds),
     }
+
+
+def tables(result: Result) -> list[str]:
+    texts = []
+    for name, model in result["models"].items():
+        rows = []
+        for task, title in (("train", "training"), ("decode", "decoding")):
+            seconds = {part: times["median"] for part, times in model[task].items()}
+            whole = seconds["whole"]
+            seconds["the rest"] = 2 * whole - sum(seconds.values())
+            for part, time in seconds.items():
+                rows.append(
+                    [f"{title}: {part}", figure(1e3 * time / model["batches"]), f"{time / whole:.0%}"]
+                )
+        least, (bare, lightning) = model["operations"] / result["rate"], model["loops"].values()
+        layers = model["train"]["recurrent layers"]["median"]
+        at_best = figure(1e3 * least / model["batches"])
+        rows.append(
+            [
+                "training: products of the recurrent layers, at best",
+                at_best,
+                f"{least / layers:.0%} of the layers",
+            ]
+        )
+        over = lightning["median"] / bare["median"] - 1
+        rows.append(
+            ["training: Lightning's loop with the suite's callbacks, over a bare one", "", f"{over:+.0%}"]
+        )
+        tokens = model["tokens"] / model["batches"]
+        texts.append(table(f"{name}: {tokens:.0f} tokens a batch", "ms a batch", "share", rows=rows))
+    texts += [layer_breakdown(name, layer, result["rate"]) for name, layer in result["layers"].items()]
+    fixed, *shapes = result["crf"]
+    calls = []
+    for task in ("loss", "decode"):
+        ranked = sorted(shapes, key=lambda shape: shape["seconds"][task]["median"])
+        for shape in (fixed, ranked[0], ranked[len(ranked) // 2], ranked[-1]):
+            sentences, length, tags = shape["shape"]
+            time = shape["seconds"][task]["median"]
+            share = fixed["seconds"][task]["median"] / time
+            case = f"{TASKS[task]}, {sentences} x {length} tokens, {tags} tags"
+            calls.append([case, figure(1e6 * time), f"{share:.0%}"])
+    texts.append(table("a call of the CRF", "microseconds", "fixed", rows=calls))
+    rows = []
+    for case in result["units"]:
+        whole, products = (case["seconds"][part]["median"] for part in ("whole", "input's products"))
+        least = case["operations"] / result["rate"]
+        times = [figure(1e3 * time) for time in (whole, products, least)]
+        rows.append([f"{case['units']} x {case['size']}", *times, f"{least / whole:.0%}"])
+    head = (
+        "units, even, forward and backward",
+        "ms",
+        "products with the input",
+        "all products at best",
+        "share",
+    )
+    return [*texts, table(*head, rows=rows)]
+
+
+def layer_breakdown(name: str, layer: Result, rate: float) -> str:
+    """The parts of a recurrent layer, and what their products would take at the rate of a large one."""
+    seconds = {part: times["median"] for part, times in layer["seconds"].items()}
+    whole = seconds.pop("whole")
+    at_best = {part: operations / rate for part, operations in layer["operations"].items()}
+    at_best["whole"] = sum(at_best.values())
+    rows = []
+    for part, time in {**seconds, "the rest": whole - sum(seconds.values()), "whole": whole}.items():
+        best = at_best.get(part)
+        shares = ("", "") if best is None else (figure(1e3 * best), f"{best / time:.0%}")
+        rows.append([part, figure(1e3 * time), f"{time / whole:.0%}", *shares])
+    what = f"BiLSTM of {name}: {layer['tokens']:,} tokens in {layer['sentences']} sentences, {layer['size']} states"
+    return table(what, "ms", "share", "products at best, ms", "of the time", rows=rows)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.metadata
+import json
 import math
 import multiprocessing
 import os
@@ -22,13 +23,12 @@ import torch
 from torch import Tensor
 
 from ner_experiments.runs.provenance import commit, peak_memory, reset_peak_memory
-from ner_experiments.utils.files import write_json
+from ner_experiments.utils.files import atomic_write
 
 Times = dict[str, Any]
 """Seconds: {"median": ..., "quartiles": [..., ...]}."""
 
 FOLDER = Path(__file__).parent
-RESULTS = FOLDER / "results"
 PACKAGES = ("torch", "triton", "numba", "llvmlite", "numpy", "lightning", "torchmetrics")
 SOURCES = (":/ner_experiments", ":/conf", ":/run.py", ":/benchmarks/*.py")
 CPU = torch.device("cpu")
@@ -49,7 +49,7 @@ def options(about: str | None, *, rounds: int) -> argparse.ArgumentParser:
         default="wall",
         help="processor: of one thread, where others use the machine too",
     )
-    parser.add_argument("--output", type=Path, help="a file; otherwise benchmarks/results/NAME.json")
+    parser.add_argument("--output", type=Path, help="a file; otherwise benchmarks/results.json")
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -242,17 +242,28 @@ def say(case: str, measured: Mapping[str, Times]) -> None:
 
 
 def write(name: str, result: Mapping[str, Any], output: Path | None = None) -> None:
-    """Write the result with its circumstances to benchmarks/results/NAME.json or to `output`, and print its tables."""
-    path = save(name, result, output)
-    print(tables.of(path), f"{name}: {path}", sep="\n\n", flush=True)
+    """Keep the result with its circumstances in benchmarks/results.json or in `output`, and print its tables."""
+    print(
+        tables.of(save(name, result, output)), f"{name}: {output or tables.RESULTS}", sep="\n\n", flush=True
+    )
 
 
-def save(name: str, result: Mapping[str, Any], output: Path | None = None) -> Path:
-    """`write` without printing anything; returns the path."""
-    path = output or RESULTS / f"{name}.json"
+def save(name: str, result: Mapping[str, Any], output: Path | None = None) -> tables.Result:
+    """`write` without printing anything; returns the result with its circumstances."""
+    path, whole = (
+        output or tables.RESULTS,
+        {"benchmark": name, **circumstances(), "code": tables.code(name), **result},
+    )
+    results = tables.read(path) | {name: whole}
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"benchmark": name, **circumstances(), **result})
-    return path
+    parts = {
+        each: [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items()]
+        for each, found in results.items()
+    }  # a line each, so that differences can be read
+    lines = [f"{json.dumps(each)}: {{\n" + ",\n".join(found) + "\n}" for each, found in parts.items()]
+    with atomic_write(path) as partial:
+        partial.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    return whole
 
 
 def circumstances() -> dict[str, Any]:

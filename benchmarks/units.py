@@ -8,23 +8,25 @@ where all sentences have the same length, and on packed ones, packed once for al
 directions through a time step in one batched product, and leaves the gradient to autograd.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import timing
 import torch
+from tables import LSTM_MODULES, TASKS, Result, at_least, ms, ratio, table
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ner_experiments.modules.recurrent import reverse
 from ner_experiments.modules.units import BiLSTMUnits
 
+MEASURES = (*LSTM_MODULES, "modules.units")
+
 SHAPES = ((128, 8), (64, 16), (16, 64), (8, 128), (4, 256), (1, 1024))
 BATCH, TIME, INPUT = 32, 20, 150
 SLOW = 1.0
 """Seconds above which a contestant is run once."""
-TASKS = {"train": "forward and backward", "forward": "forward"}
 
 
 class Contestant(NamedTuple):
@@ -149,6 +151,47 @@ def check_equal(
             torch.testing.assert_close(
                 actual, expected, rtol=1e-4, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
             )
+
+
+def tables(result: Result) -> list[str]:
+    others = ("stock, padded", "stock, packed", "lock-step")
+    rows = []
+    for shape in result["shapes"]:
+        case = f"{shape['units']} x {shape['size']}, {'ragged' if shape['ragged'] else 'even'}"
+        for task in ("train", "forward"):
+            times = shape[task]
+            gains = [ratio(times[other], times["ours"]) if other in times else "" for other in others]
+            rows.append([f"{case}, {TASKS[task]}", ms(times["ours"]), *gains])
+    return [table("units", "ours, ms", *others, rows=rows)]
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    """Limit: as in those of end_to_end.py."""
+    units, parts = results["units"], results["time_breakdown"]
+    limits = {
+        (case["units"], case["size"]): case["seconds"]["whole"]["median"] * parts["rate"] / case["operations"]
+        for case in parts["units"]
+    }
+    for number, size, least in ((128, 8, 4), (64, 16, 2.5), (16, 64, 1.3)):
+        shapes = [
+            shape["train"] for shape in units["shapes"] if (shape["units"], shape["size"]) == (number, size)
+        ]
+        gain = min(fastest_stock(times)["median"] / times["ours"]["median"] for times in shapes)
+        limit = gain * limits[number, size]
+        yield at_least(f"{number} x {size} units against stock LSTMs, {TASKS['train']}", least, gain, limit)
+    cases = [shape[task] for shape in units["shapes"] for task in ("train", "forward")]
+    slower = sum(
+        case["ours"]["quartiles"][0] > min(t["quartiles"][1] for t in case.values()) for case in cases
+    )
+    what = "units slower than stock LSTMs or than lock-step by so much that the quartiles do not overlap"
+    yield [what, "in no case", f"in {slower} of {len(cases)} cases", "", "**no**" if slower else "yes"]
+
+
+def fastest_stock(times: Result) -> Result:
+    return min(
+        (found for name, found in times.items() if name.startswith("stock")),
+        key=lambda found: found["median"],
+    )
 
 
 if __name__ == "__main__":

@@ -11,15 +11,18 @@ import argparse
 import itertools
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import timing
+from tables import Result, at_most, spread, table
 
 from ner_experiments.data.vectors import load_vectors
+
+MEASURES = ("data.vectors",)
 
 LINES, WORDS, WIDTH = 400_000, 20_000, 100
 SLOW = 4.0
@@ -123,6 +126,18 @@ READERS: dict[str, Callable[[], Reader]] = {
     "numpy.loadtxt": loadtxt,
     "a loop into a dict": loop,
 }
+
+
+def tables(result: Result) -> list[str]:
+    rows = [[name, spread(found), f"{found['bytes'] / 1e6:.0f}"] for name, found in result["readers"].items()]
+    size = f"{result['lines']:,} x {result['width']}, {result['file_bytes'] / 1e6:.0f} MB"
+    return [table(f"{size}; {result['words']:,} words of the corpus", "seconds", "MB", rows=rows)]
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    cached = results["vectors"]["readers"]["ours, from the cache"]
+    yield at_most("word vectors from the cache", 0.2, " s", cached["median"])
+    yield at_most("word vectors from the cache, memory", 100, " MB", cached["bytes"] / 1e6)
 
 
 if __name__ == "__main__":

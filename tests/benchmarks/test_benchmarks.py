@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 from places import BENCHMARKS
 
-SHARED = {"figures", "gpu_tables", "result_tables", "tables", "taggers", "targets", "timing"}
+SHARED = {"tables", "taggers", "timing"}
 SCRIPTS = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - SHARED - {"speedrun", "tokens"})
 
 
@@ -97,6 +97,18 @@ def test_memory_of_processes_is_the_most_of_all_rounds(monkeypatch: pytest.Monke
     assert scaling.processes(rounds=2)["bytes"] == [30, 40]
 
 
+def test_a_result_is_stale_once_the_code_that_it_measures_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tables = load("tables", monkeypatch)
+    measured = {name: {"benchmark": name, "code": tables.code(name)} for name in SCRIPTS}
+    for name, result in measured.items():
+        assert result["code"].keys() == {*importlib.import_module(name).MEASURES}, name  # each is a module
+        assert tables.changed(result) == []
+    old = {"benchmark": "scoring", "code": {"metrics": "0123456789abcdef"}}
+    assert tables.changed(old) == ["metrics"]
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_writes_its_result_and_prints_its_tables(name: str, tmp_path: Path) -> None:
@@ -106,6 +118,6 @@ def test_a_script_writes_its_result_and_prints_its_tables(name: str, tmp_path: P
     ended = subprocess.run(
         command, cwd=BENCHMARKS, env=environment, check=True, capture_output=True, text=True
     )
-    assert json.loads(path.read_text())["benchmark"] == name
+    assert json.loads(path.read_text())[name]["benchmark"] == name
     assert f"`python benchmarks/{name}.py --threads " in ended.stdout
     assert "\n| --- | ---: |" in ended.stdout

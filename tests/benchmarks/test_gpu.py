@@ -1,7 +1,6 @@
 """The benchmark of a GPU, on a machine without one: processes, corpus, samples, tables, and the command."""
 
 import importlib
-import json
 import os
 import subprocess
 import sys
@@ -104,6 +103,7 @@ CIRCUMSTANCES = {
     "python": "3.11",
     "versions": {"torch": "2.13", "triton": "3.4"},
     "left_out": ["seeds: 4", "seeds: 8"],
+    "code": {"modules.kernels.cuda": "of another version"},
 }
 
 
@@ -117,7 +117,7 @@ def epoch(tokens: int, seconds: float, **load: float) -> dict[str, Any]:
     return {"tokens": tokens, "of": 200, "seconds": seconds, "bytes": 3_000_000_000, "load": load}
 
 
-def test_tables_show_what_was_measured(gpu: ModuleType, tmp_path: Path) -> None:
+def test_tables_show_what_was_measured(gpu: ModuleType) -> None:
     load = {"utilization.gpu": 40.0, "clocks.sm": 1980.0}
     parts = {
         "epochs": {"whole": [epoch(200, 8, **load)], "half": [epoch(100, 20)]},
@@ -128,9 +128,7 @@ def test_tables_show_what_was_measured(gpu: ModuleType, tmp_path: Path) -> None:
         "as trained": {"a": [{"weights": "x", "seconds": 2.0}, {"weights": "y", "seconds": 4.0}]},
         "deterministic": {"a": 2 * [{"weights": "z", "seconds": 4.5}]},
     }
-    path = tmp_path / "gpu.json"
-    path.write_text(json.dumps(CIRCUMSTANCES | parts))
-    *shown, circumstances = gpu.timing.tables.of(path).split("\n\n")
+    *shown, circumstances = gpu.timing.tables.of(CIRCUMSTANCES | parts).split("\n\n")
     rows = [line for table in shown for line in table.splitlines()[2:]]
     assert rows == [
         "| whole | 8 | 25 | 3,000 | 40 | 1,980 |  |",
@@ -141,27 +139,23 @@ def test_tables_show_what_was_measured(gpu: ModuleType, tmp_path: Path) -> None:
         "| 2 | 25 | 1.25 |  |  |  |",
         "| a | **differ** | equal | +50% |",
     ]
-    assert circumstances.endswith(
+    assert (
         "commit 1234567890ab; a GPU, CUDA 1.2; 8 x a CPU; Python 3.11, torch 2.13, triton 3.4."
-        " Left out: seeds: 4; seeds: 8."
-    )
+        " Left out: seeds: 4; seeds: 8. **Stale:** modules.kernels.cuda, "
+    ) in circumstances
 
 
-def test_tables_of_a_run_that_ended_early_show_its_parts(gpu: ModuleType, tmp_path: Path) -> None:
-    path = tmp_path / "gpu.json"
+def test_tables_of_a_run_that_ended_early_show_its_parts(gpu: ModuleType) -> None:
     way = {"a": 2 * [{"weights": "x", "seconds": 2.0}]}
-    path.write_text(json.dumps(CIRCUMSTANCES | {"as trained": way, "seeds": {"2": [epoch(200, 10)]}}))
-    rows = [line for line in gpu.timing.tables.of(path).splitlines() if line.startswith(("| a ", "| 2 "))]
+    text = gpu.timing.tables.of(CIRCUMSTANCES | {"as trained": way, "seeds": {"2": [epoch(200, 10)]}})
+    rows = [line for line in text.splitlines() if line.startswith(("| a ", "| 2 "))]
     assert rows == ["| 2 | 20 |  |  |  |  |", "| a | equal |  |  |"]
 
 
-def test_the_page_says_so_as_long_as_nothing_was_measured(
-    gpu: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gpu.timing.tables, "RESULTS", tmp_path)
-    assert "Not measured" in gpu.timing.tables.marked("gpu")
-    (tmp_path / "gpu.json").write_text(json.dumps(CIRCUMSTANCES | {"seeds": {"1": [epoch(200, 10)]}}))
-    assert "| 1 | 20 | 1.00 |" in gpu.timing.tables.marked("gpu")
+def test_the_page_says_so_as_long_as_nothing_was_measured(gpu: ModuleType) -> None:
+    assert "Not measured" in gpu.timing.tables.marked("gpu", {})
+    measured = CIRCUMSTANCES | {"seeds": {"1": [epoch(200, 10)]}}
+    assert "| 1 | 20 | 1.00 |" in gpu.timing.tables.marked("gpu", {"gpu": measured})
 
 
 def test_a_gpu_that_pytorch_cannot_use_is_an_error(gpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
