@@ -42,11 +42,13 @@ def main() -> None:
         for ragged in (False, True):
             times = measure_shape(units, size, ragged, arguments.rounds)
             shapes.append({"units": units, "size": size, "ragged": ragged, **times})
-            for task, title in TASKS.items():
-                timing.say(f"{units:3} x {size:4} {'ragged' if ragged else 'even  '} {title}", times[task])
+            for task in ("train", "forward"):
+                timing.say(
+                    f"{units:3} x {size:4} {'ragged' if ragged else 'even  '} {TASKS[task]}", times[task]
+                )
     ratios = {
         task: {name: timing.ratios([shape[task] for shape in shapes], name) for name in names(shapes, task)}
-        for task in TASKS
+        for task in ("train", "forward")
     }
     timing.write("units", {"rounds": arguments.rounds, "ratios": ratios, "shapes": shapes}, arguments.output)
 
