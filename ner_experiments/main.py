@@ -9,46 +9,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from ner_experiments import __version__
+from ner_experiments import __version__, commands
+from ner_experiments.commands import COMMANDS
 from ner_experiments.config.config_dirs import take_config_dirs
 from ner_experiments.utils.garbage import exit_without_collecting
 from ner_experiments.utils.text import did_you_mean, message_of
 
-USAGE = """usage: ner-experiments COMMAND ...
-
-  train [OVERRIDE ...]          train one experiment, or a sweep with -m; same as `python run.py`
-  watch [OVERRIDE ...]          show the live status of a sweep
-  predict RUN [FILE]            tag your own text with a finished run
-  export RUN                    export a run's tagger to torch.export and ONNX, verified, with a model card
-
-  table                         list all tables, sweeps and searches
-  table NAME [--json]           print a published table next to the finished runs
-  table NAME --archive          archive its runs in results/, with a page
-  tables                        regenerate the pages of results/
-  claims [ID ...] [--json]      print the papers' claims with verdicts computed from the archived runs
-  register [PAPER ...]          check the registered replication; print its hashes, cost, commands and verdicts
-  rescore NAME --gold FILE      score the runs of a table against another gold file of the same text
-  report [TABLE ...]            build an HTML report of all results
-  dashboard TABLE               create a W&B workspace that compares the rows of a table
-
-  errors RUN [RUN ...] [--json] analyze the errors of runs and compare them
-  cases RUN RUN [RUN ...]       list test sentences that some runs tag correctly and others do not
-  attention RUN                 draw the attention maps of a run of Att
-  xor [--json]                  show the XOR limit of BiLSTMs: by proof, measurement and training
-  xor --run FOLDER [--json]     measure how often a trained run needs past and future jointly
-
-  data check NAME [--json]      check a corpus: counts, illegal tags, duplicates, checksums
-  data check --format FORMAT FILE ... [--json]
-  data new NAME FILE ...        write a config for a corpus of your own, after a look at its files
-  data convert FROM TO          write a corpus or a file in another format
-  data get NAME                 download a corpus with an open license
-  smoke [NAME ...]              train every table row for two steps on tiny generated files
-  completion bash|zsh|fish      print a script for Tab completion: eval "$(ner-experiments completion bash)"
-
+FURTHER = """\
 Every command takes --config-dir DIR, a folder of your own configs, such as DIR/data/mine.yaml for data=mine.
 `ner-experiments COMMAND --help` says more; `ner-experiments --version` prints the version."""
-
-COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glob("[a-z]*.py"))
 
 
 def cli(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +37,7 @@ def answer(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status. ValueError and OSError, which are user errors, are printed."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
-        print(USAGE)
+        print(usage())
         return 0
     if name == "--version":
         print(f"ner_experiments {__version__}")
@@ -86,6 +55,16 @@ def answer(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return 130
+
+
+def usage() -> str:
+    """The text of --help, with a line for each command: the first of its file."""
+    paths = [Path(commands.__file__).with_name(f"{name}.py") for name in COMMANDS]
+    heads = [path.read_text(encoding="utf-8").splitlines()[0].strip('".') for path in paths]
+    parts = [head.removeprefix("`ner-experiments ").split("`: ", 1) for head in heads]
+    width = max(len(synopsis) for synopsis, _ in parts)
+    lines = [f"  {synopsis:<{width}}  {text}" for synopsis, text in parts]
+    return "\n".join(["usage: ner-experiments COMMAND ...", "", *lines, "", FURTHER])
 
 
 def run_command(name: str, arguments: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""`ner-experiments attention`: attention maps of a run of Att, as PNG and JSON."""
+"""`ner-experiments attention RUN`: draw the attention maps of a run of Att."""
 
 from __future__ import annotations
 

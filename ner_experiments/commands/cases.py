@@ -1,4 +1,4 @@
-"""`ner-experiments cases`: the test sentences that some runs tag correctly and others do not."""
+"""`ner-experiments cases RUN RUN [RUN ...]`: list test sentences that some runs tag correctly and others do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ner-experiments claims`: the claims of the papers, with verdicts computed from the archived runs."""
+"""`ner-experiments claims [ID ...] [--json]`: print the papers' claims with verdicts computed from archived runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ner-experiments completion bash|zsh|fish`: a script that completes commands, settings, tables, sweeps and runs.
+"""`ner-experiments completion bash|zsh|fish`: print a script for Tab completion, which the shell evaluates.
 
 The script asks `completion query LINE` at each Tab, where LINE is the command line up to the cursor.
 """
@@ -9,10 +9,13 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+from ner_experiments.commands import COMMANDS
+from ner_experiments.config.overrides import SWEEP_SETTINGS
 from ner_experiments.launch.shell_scripts import QUERY, SHELLS, script
 
-COMMANDS = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
+ABOUT = "Print a script that completes commands, settings, tables, sweeps and runs by Tab."
 OUTPUTS = (Path("outputs"), Path("results"))
 
 
@@ -20,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     if [*arguments[:1]] == [QUERY]:
         print(*candidates(arguments[1] if arguments[1:] else ""), sep="\n")
         return 0
-    parser = argparse.ArgumentParser(prog="ner-experiments completion", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ner-experiments completion", description=ABOUT)
     add_arguments(parser)
     print(script(parser.parse_args(arguments).shell, ["ner-experiments"]), end="")
     return 0
@@ -49,15 +52,31 @@ def candidates(line: str) -> list[str]:
     return arguments_of(command, rest) if command in COMMANDS else []
 
 
+class Arguments(argparse.ArgumentParser):
+    """A parser that lists the arguments which are added to it."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.actions: list[argparse.Action] = []
+        super().__init__(**settings)
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        action = super().add_argument(*names, **settings)
+        self.actions.append(action)
+        return action
+
+    def add_mutually_exclusive_group(self, **_: Any) -> Any:
+        return self
+
+
 def arguments_of(command: str, words: Sequence[str]) -> list[str]:
     """Completions of the last of a command's arguments, by the metavar of its parser: runs for RUN, and so on."""
     module, word = import_module(f"ner_experiments.commands.{command}"), words[-1]
-    parser = argparse.ArgumentParser()
+    parser = Arguments()
     module.add_arguments(parser)
-    subcommands: Mapping[str, argparse.ArgumentParser] = parser.get_default("subcommands") or {}
+    subcommands: Mapping[str, Arguments] = parser.get_default("subcommands") or {}
     if subcommands and len(words) == 1:
         return starting(word, list(subcommands))
-    actions = subcommands.get(words[0], parser)._actions
+    actions = subcommands.get(words[0], parser).actions
     if word.startswith("-"):
         return starting(word, [option for action in actions for option in action.option_strings[-1:]])
     named = [action for action in actions if not action.option_strings]
@@ -123,12 +142,9 @@ def overrides(words: Sequence[str]) -> list[str]:
     choices = [f"{parent}{slash}{name}{end}" for name in groups(parent) for end in ("=", "/")]
     choices = [each for each in choices if each.endswith("=") or groups(each[:-1])]
     hidden = "hydra" if not word.startswith("hydra") else "-"
-    found = starting(word, [*choices, *settings, *(f"{name}=" for name in SUITE)])
+    found = starting(word, [*choices, *settings, *(f"{name}=" for name in (*SWEEP_SETTINGS, "search"))])
     return [each for each in dict.fromkeys(found) if not each.startswith(hidden)]
 
-
-SUITE = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register", "sweep.primary", "search")
-"""Items of a command line besides the settings of conf/."""
 
 KINDS: Mapping[str, Callable[[], list[str]]] = {
     "RUN": run_folders,

@@ -1,4 +1,4 @@
-"""`ner-experiments dashboard`: a table's W&B workspace, saved on W&B, or to a file without access."""
+"""`ner-experiments dashboard TABLE`: create a W&B workspace that compares the rows of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ner-experiments data`: check corpora, describe new ones in a config, convert them, and download open data."""
+"""`ner-experiments data check|new|convert|get ...`: check, convert or download a corpus, or write a config for one."""
 
 from __future__ import annotations
 

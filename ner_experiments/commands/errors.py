@@ -1,4 +1,4 @@
-"""`ner-experiments errors`: the errors of runs by kind and by group of mentions, and how runs differ, as Markdown."""
+"""`ner-experiments errors RUN [RUN ...] [--json]`: analyze the errors of runs and compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ner-experiments export`: write a run's tagger as torch.export and ONNX files, with a model card.
+"""`ner-experiments export RUN`: export a run's tagger to torch.export and ONNX, verified, with a model card.
 
 The module that imports torch is imported inside `run`, to keep `--help` quick.
 """

@@ -1,4 +1,4 @@
-"""`ner-experiments predict`: tag text with a finished run.
+"""`ner-experiments predict RUN [FILE]`: tag your own text with a finished run.
 
 The modules that import torch are imported inside `run`, to keep `--help` quick.
 """

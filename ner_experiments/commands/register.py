@@ -1,4 +1,4 @@
-"""`ner-experiments register`: the registered replication: hashes, cost, commands, verdicts, and their proof."""
+"""`ner-experiments register [PAPER ...]`: check the registered replication; print its hashes, cost and verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ner-experiments report`: an HTML report of all results, as a folder of pages that opens from disk."""
+"""`ner-experiments report [TABLE ...]`: build an HTML report of all results."""
 
 from __future__ import annotations
 

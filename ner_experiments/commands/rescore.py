@@ -1,4 +1,4 @@
-"""`ner-experiments rescore`: the runs of a table scored against another gold file of their test set."""
+"""`ner-experiments rescore NAME --gold FILE`: score the runs of a table against another gold file of the same text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ner-experiments smoke`: train every row of every published table for two steps, score it and print its table.
+"""`ner-experiments smoke [NAME ...]`: train every table row for two steps on tiny generated files.
 
 Rows run with their own settings and readers, but on tiny stand-ins for corpora, word vectors, name lists and BERT: the
 text of the toy corpora in each corpus' format, and random numbers. The scores are meaningless. The trainings of the

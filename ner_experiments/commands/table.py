@@ -1,4 +1,4 @@
-"""`ner-experiments table`: a published table or a sweep next to its finished runs, or the list of all tables."""
+"""`ner-experiments table [NAME] [--archive|--json]`: list tables, print one beside its runs, or archive these."""
 
 from __future__ import annotations
 

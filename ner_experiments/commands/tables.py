@@ -1,4 +1,4 @@
-"""`ner-experiments tables`: the pages of results/, regenerated from the archived runs."""
+"""`ner-experiments tables`: regenerate the pages of results/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ner-experiments train`, or `python run.py` for short: one experiment, or a sweep of them with -m."""
+"""`ner-experiments train [OVERRIDE ...]`: train one experiment, or a sweep with -m; same as `python run.py`."""
 
 from __future__ import annotations
 

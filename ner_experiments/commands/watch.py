@@ -1,4 +1,4 @@
-"""`ner-experiments watch`: status of the runs of a sweep, refreshed until all have ended, or printed once."""
+"""`ner-experiments watch [OVERRIDE ...]`: show the live status of a sweep."""
 
 from __future__ import annotations
 

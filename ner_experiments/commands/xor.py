@@ -1,4 +1,4 @@
-"""`ner-experiments xor`: the XOR limit as certificate, measurement and experiment, or measured on a trained run."""
+"""`ner-experiments xor [--run FOLDER] [--json]`: show the XOR limit of BiLSTMs by proof and training, or of a run."""
 
 from __future__ import annotations
 
