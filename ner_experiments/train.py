@@ -47,8 +47,7 @@ from ner_experiments.runs.folder import (
     write_metrics,
 )
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
-from ner_experiments.runs.run import by_other_code
-from ner_experiments.runs.status import interrupted_by_other_code
+from ner_experiments.runs.store import by_other_code, interrupted_by_other_code
 from ner_experiments.tagger import count_parameters, describe
 from ner_experiments.training.callbacks import (
     EpochLog,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ner_experiments.analysis.search_trials import Search
 from ner_experiments.config.row_settings import as_value
-from ner_experiments.runs.run import corpora_in
+from ner_experiments.runs.store import corpora_in
 from ner_experiments.tables import experiments, spec, sweeps
 from ner_experiments.tables.results_folder import summaries, summary
 from ner_experiments.tables.spec import Table

@@ -22,6 +22,7 @@ from ner_experiments.export.formats import EXTRA, Onnx
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.provenance import commit
 from ner_experiments.runs.run import Run, by_seed
+from ner_experiments.runs.store import finished_runs
 
 MEASURES = {
     "f1": ("precision", "recall", "f1", "gold", "predicted"),
@@ -179,9 +180,8 @@ def same_experiment(run: Run, split: str) -> dict[int, Run]:
     """
     output = run.folder.resolve().parent.parent
     same = []
-    for path in sorted(output.glob(f"*/seed-*/{artifacts.METRICS_FILE}")):
+    for other in finished_runs(output):
         with suppress(artifacts.DamagedError):
-            other = Run(path.parent, artifacts.read_metrics(path))
             alike = (
                 other.metrics["identity"] == run.metrics["identity"] and other.experiment == run.experiment
             )

@@ -20,7 +20,8 @@ from ner_experiments.config.row_settings import as_value
 from ner_experiments.report.announce import tracked
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
-from ner_experiments.runs.run import Run, corpora_in
+from ner_experiments.runs.run import Run
+from ner_experiments.runs.store import corpora_in
 from ner_experiments.tables import experiments, render, results_folder, spec, sweep_registration
 from ner_experiments.tables.experiments import as_override
 from ner_experiments.tables.looks import at_looks

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import glob
 import logging
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CODE, CONFIG, METRICS_FILE
 from ner_experiments.runs.code import Code
+from ner_experiments.runs.store import candidates
 from ner_experiments.utils.files import atomic_write, remove_partial_files, write_json
 
 if TYPE_CHECKING:
@@ -67,29 +66,13 @@ def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:
 
     `sources` are the checksums of `checksums_by_source`.
     """
-    corpus = glob.escape(cfg.data.name)
-    for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/{METRICS_FILE}")):
-        earlier = sources_of(path, path.stat().st_mtime_ns)
-        for place, checksum in earlier.items():
+    for run in candidates(cfg):
+        for place, checksum in run.metrics.get("read", {}).items():
             if sources.get(place, checksum) != checksum:
                 raise ValueError(
                     f"{cfg.data.name}: files have changed between two runs: their checksum is {sources[place]}, "
-                    f"and was {checksum} for {path.parent}; restore those files, or choose another output_dir"
+                    f"and was {checksum} for {run.folder}; restore those files, or choose another output_dir"
                 )
-
-
-@cache  # a sweep asks for all runs before and after each of its own
-def sources_of(path: Path, changed: int) -> Mapping[str, str]:
-    """Checksums of what a finished run read, as `checksums_by_source`; if metrics.json is damaged, none and a warning.
-
-    changed: its modification time; a new one invalidates the cache.
-    """
-    try:
-        sources: Mapping[str, str] = artifacts.read_metrics(path).get("read", {})
-        return sources
-    except artifacts.DamagedError as error:
-        log.warning("%s; this run is left out", error)
-        return {}
 
 
 @contextmanager

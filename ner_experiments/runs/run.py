@@ -1,26 +1,23 @@
-"""Readers of finished runs, each in a folder of its own; `archived_run.py` reads those of results/."""
+"""Readers of finished runs, each in a folder of its own; `archived_run` reads those of results/, `store` finds them."""
 
 from __future__ import annotations
 
 import csv
-import glob
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ner_experiments.config.identity import counted, file_settings, identity, run_folder
+from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs import code as code_of_runs
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.utils.files import State, state
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -189,126 +186,10 @@ def rows_of(path: Path) -> list[dict[str, float]]:
             raise ValueError(f"{path}:{reader.line_num}: expected {columns} numbers: {error}") from error
 
 
-def candidates(cfg: DictConfig) -> Iterator[Run]:
-    """Finished runs under `output_dir` with the corpus, model and decoder of the config.
-
-    A run is named in a warning and left out if its metrics.json, or a file that tables read, is damaged.
-    """
-    return runs_in(place(cfg))
-
-
-def by_other_code(cfg: DictConfig, identity: str) -> Run | None:
-    """A finished run of this identity and the config's seed that is not of the present code; None without one."""
-    runs = runs_in(place(cfg), seed=str(cfg.seed), identity=identity)
-    return next((run for run in runs if run.outdated), None)
-
-
-def place(cfg: DictConfig) -> Path:
-    """OUTPUT/DATA-MODEL-DECODER-*, which the runs of several rows of a table share."""
-    return run_folder(cfg, "*").parent
-
-
-def runs_in(folders: Path, *, seed: str = "*", identity: str | None = None) -> Iterator[Run]:
-    """Finished runs in the folders of a `place`, as `candidates`: all, or those of a seed and an identity."""
-    prefix = glob.escape(folders.name.removesuffix("*"))
-    for path in sorted(folders.parent.glob(f"{prefix}*/seed-{seed}/{artifacts.METRICS_FILE}")):
-        try:
-            found = state(path)
-            metrics = metrics_in_state(path, found)
-            if identity not in (None, metrics["identity"]):
-                continue
-            verify_in_state(path, found, tuple(state(path.parent / name) for name in artifacts.SCORED))
-        except (artifacts.DamagedError, OSError) as error:
-            log_once(f"{error}; this run is left out")
-            continue
-        yield Run(path.parent, metrics)
-
-
-def corpora_in(output: Path) -> set[str]:
-    """Names of the corpora of the finished runs under `output`, by one metrics.json of each folder of seeds."""
-    names = {}
-    for path in output.glob(f"*/seed-*/{artifacts.METRICS_FILE}"):
-        if path.parents[1] not in names:
-            with suppress(artifacts.DamagedError, OSError):
-                names[path.parents[1]] = str(metrics_in_state(path, state(path))["data"]["name"])
-    return {*names.values()}
-
-
-@lru_cache(maxsize=10_000)
-def metrics_in_state(path: Path, _state: State) -> Mapping[str, Any]:
-    """`artifacts.read_metrics`, once for each state of the file: the rows of a table share their candidates."""
-    return artifacts.read_metrics(path)
-
-
-@lru_cache(maxsize=10_000)
-def verify_in_state(path: Path, metrics_state: State, _states: tuple[State, ...]) -> None:
-    """`artifacts.verify` the files that tables read, once for each state of theirs and of metrics.json."""
-    artifacts.verify(path.parent, metrics_in_state(path, metrics_state), artifacts.SCORED)
-
-
 @cache
 def log_once(warning: str) -> None:
     """Log a warning the first time: a table looks for the runs of each of its rows."""
     log.warning(warning)
-
-
-def finished(
-    cfg: DictConfig, fingerprint: Callable[[DictConfig], str], runs: Iterable[Run] | None = None
-) -> dict[int, Run]:
-    """Runs of the experiment under `output_dir` by seed, if they read the data files as they are now.
-
-    Runs whose code has changed since count only with runtime.reuse=any, and only for seeds without another run.
-    fingerprint: computes the checksum of the files that a config reads, such as `experiment_data.Fingerprints()`;
-        called only if there is a run, and its exceptions propagate.
-    runs: the `candidates`, if they are known.
-    Raises ValueError if all runs of the experiment used other files or other code.
-    """
-    matching = of_experiment(cfg, candidates(cfg) if runs is None else runs)
-    if not matching:
-        return {}
-    read = fingerprint(cfg)
-    if own := [run for run in matching if run.metrics["checksum"] == read]:
-        return by_seed(of_present_code(own, reuse=cfg.runtime.reuse))
-    files = file_settings(cfg)
-    run = next((run for run in matching if file_settings(run.config) == files), matching[0])
-    checksum = run.metrics["checksum"]
-    raise ValueError(f"{run.folder} read other files: their checksum was {checksum}, now it is {read}")
-
-
-def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:
-    """The runs whose code is as it was, preceded by the others if `reuse` is "any".
-
-    Otherwise a warning names those that are left out. Raises ValueError if these are all.
-    """
-    earlier = [run for run in runs if run.outdated]
-    present = [run for run in runs if not run.outdated]
-    if reuse == "any":
-        return [*earlier, *present]
-    if earlier:
-        first, number = earlier[0], len(earlier)
-        others = f" and {number - 1} other run{'s' * (number > 2)}" if number > 1 else ""
-        text = f"{first.folder}{others}: {first.outdated}; runtime.reuse=any counts such runs"
-        if not present:
-            raise ValueError(text)
-        log_once(f"left out: {text}")
-    return present
-
-
-def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
-    """Runs whose identity matches `cfg`, given the data each was trained on."""
-    expected = cache(partial(identity, cfg))  # most runs read the same data
-    return [run for run in runs if expected(run.metrics["checksum"]) == run.metrics["identity"]]
-
-
-def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
-    """Runs of the experiment by seed, on the data each was trained on. Raises ValueError if these data differ."""
-    matching = of_experiment(cfg, runs)
-    for run in matching[1:]:
-        first = matching[0]
-        if run.metrics["checksum"] != first.metrics["checksum"]:
-            read = f"{first.metrics['checksum']}, {run.metrics['checksum']}"
-            raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
-    return by_seed(matching)
 
 
 def by_seed(runs: Iterable[Run]) -> dict[int, Run]:

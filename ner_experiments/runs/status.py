@@ -6,18 +6,15 @@ import json
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.config.identity import experiment, files_digest
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.runs import artifacts, progress
-from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE, read_config
-from ner_experiments.runs.code import outdated
+from ner_experiments.runs import artifacts, progress, store
+from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE
 from ner_experiments.utils.checks import is_number
 from ner_experiments.utils.locks import is_held
 
@@ -84,11 +81,11 @@ def all_statuses(output: Path) -> list[Status]:
     A run that once failed to read its data is left out if it has since read them, in a folder of their checksum, and
     so are runs of other code.
     """
-    folders = [folder for folder in run_folders(output) if is_of_present_code(folder)]
+    folders = [folder for folder in store.run_folders(output) if not store.outdated(folder)]
     unread = {folder for folder in folders if not (folder / CONFIG).exists()}
     if unread:
-        read = {experiment_and_seed(folder) for folder in folders if folder not in unread}
-        folders = [it for it in folders if it not in unread or experiment_and_seed(it) not in read]
+        read = {store.experiment_and_seed(folder) for folder in folders if folder not in unread}
+        folders = [it for it in folders if it not in unread or store.experiment_and_seed(it) not in read]
     statuses = [status_of_folder(folder, folder.parent.name) for folder in folders]
     return [status for status in statuses if status is not None]
 
@@ -103,15 +100,17 @@ def sweep_statuses(
     """
     folders: dict[tuple[str, int], list[Path]] = {}
     any_code = {run.reuse for run in planned} == {"any"}
-    for folder in run_folders(output):
-        if (key := experiment_and_seed(folder)) is not None and (any_code or is_of_present_code(folder)):
+    for folder in store.run_folders(output):
+        if (key := store.experiment_and_seed(folder)) is not None and (
+            any_code or not store.outdated(folder)
+        ):
             folders.setdefault(key, []).append(folder)
     number = Counter((run.experiment, run.seed) for run in planned)
 
     def own_folders(run: PlannedRun) -> list[Path]:
         key = run.experiment, run.seed
         found = folders.get(key, [])
-        return found if number[key] == 1 else [folder for folder in found if reads(folder, run.files)]
+        return found if number[key] == 1 else [folder for folder in found if store.reads(folder, run.files)]
 
     return [status_of(run, own_folders(run), queued) for run in planned]
 
@@ -129,68 +128,9 @@ def status_of(run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedR
     return Status(run.label, run.seed, WAITING)
 
 
-def run_folders(output: Path) -> list[Path]:
-    seeds = output.glob("*/seed-*")
-    return sorted(path for path in seeds if path.is_dir() and path.name.removeprefix("seed-").isdecimal())
-
-
-def interrupted_by_other_code(cfg: DictConfig) -> Iterator[tuple[Path, str]]:
-    """The folders of the config's run that have a checkpoint by other code, with the reason, as `code.outdated`."""
-    for checkpoint in sorted(Path(cfg.output_dir).glob(f"*/seed-{cfg.seed}/{progress.CHECKPOINT}")):
-        folder = checkpoint.parent
-        reason = outdated(folder / artifacts.CODE)
-        if reason and experiment_and_seed(folder) == (experiment(cfg), cfg.seed):
-            yield folder, reason
-
-
-def is_of_present_code(folder: Path) -> bool:
-    """Whether a run's code is as it was when it began; true if it has not begun."""
-    return not ((folder / CONFIG).exists() and outdated(folder / artifacts.CODE))
-
-
-def seed_of(folder: Path) -> int:
-    return int(folder.name.removeprefix("seed-"))
-
-
-def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
-    """Experiment and seed, as in `PlannedRun`; None for a folder that is not a run's.
-
-    A run that fails before it has read its data leaves no config; its folder is then named by its settings alone.
-    """
-    path, seed = folder / CONFIG, seed_of(folder)
-    if not path.exists():
-        return f"experiment-{folder.parent.name.rpartition('-')[2]}", seed
-    try:
-        return read_experiment(folder.parent), seed
-    except (ValueError, OSError):
-        return None
-
-
-def reads(folder: Path, files: str) -> bool:
-    """Whether the run in a folder reads the files of these settings, or failed to."""
-    try:
-        return files_digest(read_config(folder)) == files
-    except OSError:
-        return (folder / artifacts.unread_error_name(files)).exists()
-    except ValueError:
-        return False
-
-
-@lru_cache(maxsize=4096)
-def read_experiment(folder: Path) -> str:
-    """Experiment of the runs in OUTPUT/DATA-MODEL-DECODER-IDENTITY, which differ in the seed alone.
-
-    It is read from the first config.yaml that can be read. ValueError if none can.
-    """
-    for path in sorted(folder.glob(f"seed-*/{CONFIG}")):
-        with suppress(ValueError, OSError):
-            return experiment(read_config(path.parent))
-    raise ValueError(f"{folder}: no run in it has a {CONFIG} that can be read")
-
-
 def status_of_folder(folder: Path, label: str) -> Status | None:
     """Status of the run in a folder; None if the folder has nothing but a released lock."""
-    seed = seed_of(folder)
+    seed = store.seed_of(folder)
     held, (heartbeat, silent) = is_held(folder), last_heartbeat(folder)  # read first: a result replaces both
     if (folder / METRICS_FILE).exists():
         return finished_status(folder, label, seed)

@@ -14,7 +14,7 @@ from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
 from ner_experiments.config.stand_ins import declared
 from ner_experiments.experiment_data import Fingerprints
-from ner_experiments.runs import run
+from ner_experiments.runs import store
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
 
@@ -81,7 +81,7 @@ def unfinished(
     seeds = seeds or seeds_of_table(table)
     for experiment in experiments(table, extra_overrides):
         try:
-            finished = run.finished(experiment.cfg, fingerprints)
+            finished = store.finished(experiment.cfg, fingerprints)
         except (ValueError, OSError):
             finished = {}
         # a search does not score test; such a run is started again for its test score alone

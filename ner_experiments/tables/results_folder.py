@@ -18,7 +18,8 @@ from typing import Any
 from ner_experiments.analysis.archive import archive
 from ner_experiments.config.row_settings import as_value, is_number
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
-from ner_experiments.runs.run import Run, finished_once
+from ner_experiments.runs.run import Run
+from ner_experiments.runs.store import finished_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment, as_override
 from ner_experiments.tables.pairs import published_best_holds

@@ -16,8 +16,9 @@ import numpy as np
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import AgainstPublished, Summary
 from ner_experiments.experiment_data import Fingerprints, read_corpus
+from ner_experiments.runs import store
 from ner_experiments.runs.archived_run import ArchivedRun
-from ner_experiments.runs.run import Run, finished, place, runs_in
+from ner_experiments.runs.run import Run
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.utils.garbage import paused_garbage_collection
@@ -207,13 +208,13 @@ def in_output_dir() -> FindRuns:
     fingerprints = Fingerprints()
 
     @cache
-    def candidates(folders: Path) -> list[Run]:
+    def candidates(output: str, corpus: str) -> list[Run]:
         with paused_garbage_collection(keeps=True):
-            return [*runs_in(folders)]
+            return [*store.finished_runs(Path(output), corpus)]
 
     def source(experiment: Experiment) -> Mapping[int, Run]:
         cfg = experiment.cfg
-        return finished(cfg, fingerprints, candidates(place(cfg)))
+        return store.finished(cfg, fingerprints, candidates(cfg.output_dir, cfg.data.name))
 
     return source
 

@@ -24,6 +24,7 @@ from ner_experiments.runs import run as runs
 from ner_experiments.runs.artifacts import SCORED, WEIGHTS, DamagedError, add_checksum, read_metrics
 from ner_experiments.runs.folder import finished_result, refuse_changed_data
 from ner_experiments.runs.status import FAILED, status_of_folder
+from ner_experiments.runs.store import candidates, intact
 from ner_experiments.utils import text
 
 BAD_METRICS = {
@@ -76,7 +77,7 @@ def test_a_damaged_metrics_json_is_named_and_left_out(
 
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
     with caplog.at_level(logging.WARNING):
-        found = [run.folder for run in runs.candidates(cfg)]
+        found = [run.folder for run in intact(candidates(cfg))]
         refuse_changed_data(cfg, {})
     assert other.with_name("seed-1") in found
     assert other not in found
@@ -93,12 +94,12 @@ def test_a_run_without_an_intact_file_that_tables_read_is_left_out(
     other: Path, name: str, missing: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
-    assert other in [run.folder for run in runs.candidates(cfg)]
+    assert other in [run.folder for run in intact(candidates(cfg))]
     assert finished_result(other) is not None
     path = other / name
     path.unlink() if missing else path.write_bytes(path.read_bytes() + b"\n")
     with caplog.at_level(logging.WARNING):
-        found = [run.folder for run in runs.candidates(cfg)]
+        found = [run.folder for run in intact(candidates(cfg))]
     assert other.with_name("seed-1") in found
     assert other not in found
     problem = "is missing, but metrics.json records it" if missing else "is damaged: its SHA-256 is "
@@ -110,7 +111,7 @@ def test_a_run_without_an_intact_file_that_tables_read_is_left_out(
 def test_a_finished_run_may_lose_its_weights(other: Path) -> None:
     (other / WEIGHTS).unlink()
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
-    assert other in [run.folder for run in runs.candidates(cfg)]
+    assert other in [run.folder for run in intact(candidates(cfg))]
     assert finished_result(other) is not None
 
 

@@ -11,7 +11,8 @@ from toy_rows import TABLE, TEST, TOY, finish, page_of
 from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.runs.run import Run, finished, finished_once
+from ner_experiments.runs.run import Run
+from ner_experiments.runs.store import finished, finished_once
 from ner_experiments.tables import render, results_folder, spec
 from ner_experiments.tables.experiments import compose, deviations, experiments, joined, unfinished
 from ner_experiments.tables.scores import Page, collect

@@ -11,7 +11,8 @@ from toy_rows import TOY, finish
 from ner_experiments.main import cli
 from ner_experiments.report.entries import corpora, of_run_folders, on_archived_data
 from ner_experiments.runs.archived_run import ArchivedRun
-from ner_experiments.runs.run import Run, corpora_in
+from ner_experiments.runs.run import Run
+from ner_experiments.runs.store import corpora_in
 from ner_experiments.tables import spec
 from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.render import notes

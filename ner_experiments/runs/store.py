@@ -1,0 +1,218 @@
+"""The store of runs: which runs a folder has, in which state, and which of them belong to an experiment.
+
+A run lies in OUTPUT/NAME/seed-SEED. NAME keeps experiments apart and narrows a search; what a run is, its metrics.json
+says, or its config.yaml while it is not finished.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ner_experiments.config.identity import experiment, file_settings, files_digest, identity
+from ner_experiments.runs import artifacts, code, progress
+from ner_experiments.runs.artifacts import CODE, CONFIG, METRICS_FILE, SCORED, read_config
+from ner_experiments.runs.run import Run, by_seed, log_once
+from ner_experiments.utils.files import State, state
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+# Folders of runs in any state
+
+
+def run_folders(output: Path, corpus: str = "", *, below: bool = False) -> list[Path]:
+    """The folders of runs in an output folder, finished or not.
+
+    corpus: the name of a corpus, to leave out most runs on others. below: also those of output folders within it.
+    """
+    pattern = f"{glob.escape(corpus)}-*/seed-*" if corpus else "*/seed-*"
+    found = output.rglob(pattern) if below else output.glob(pattern)
+    return sorted(path for path in found if path.name.removeprefix("seed-").isdecimal() and path.is_dir())
+
+
+def seed_of(folder: Path) -> int:
+    return int(folder.name.removeprefix("seed-"))
+
+
+def outdated(folder: Path) -> str:
+    """Why the run in a folder is not of the present code, as `code.outdated`; empty if it is, or has not begun."""
+    return code.outdated(folder / CODE) if (folder / CONFIG).exists() else ""
+
+
+def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
+    """The experiment as `identity.experiment`, and the seed; None if no config of it can be read.
+
+    A run that fails before it has read its data leaves no config; its folder is then named by its settings alone.
+    """
+    seed = seed_of(folder)
+    if not (folder / CONFIG).exists():
+        return f"experiment-{folder.parent.name.rpartition('-')[2]}", seed
+    try:
+        return experiment_in(folder.parent), seed
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def experiment_in(seeds: Path) -> str:
+    """Experiment of the runs in OUTPUT/NAME, which differ in the seed alone, by the first config.yaml that can be read.
+
+    ValueError if none can.
+    """
+    for path in sorted(seeds.glob(f"seed-*/{CONFIG}")):
+        with suppress(ValueError, OSError):
+            return experiment(read_config(path.parent))
+    raise ValueError(f"{seeds}: no run in it has a {CONFIG} that can be read")
+
+
+def reads(folder: Path, files: str) -> bool:
+    """Whether the run in a folder reads the files of the settings with this digest, or failed to."""
+    try:
+        return files_digest(read_config(folder)) == files
+    except OSError:
+        return (folder / artifacts.unread_error_name(files)).exists()
+    except ValueError:
+        return False
+
+
+def interrupted_by_other_code(cfg: DictConfig) -> Iterator[tuple[Path, str]]:
+    """The folders of the config's run that have a checkpoint by other code, with the reason, as `code.outdated`."""
+    for folder in run_folders(Path(cfg.output_dir), cfg.data.name):
+        if seed_of(folder) == cfg.seed and (folder / progress.CHECKPOINT).exists():
+            reason = code.outdated(folder / CODE)
+            if reason and experiment_and_seed(folder) == (experiment(cfg), cfg.seed):
+                yield folder, reason
+
+
+# Finished runs
+
+
+def finished_runs(output: Path, corpus: str = "", *, below: bool = False) -> Iterator[Run]:
+    """The finished runs of the `run_folders`. One with a damaged metrics.json is named in a warning and left out."""
+    for folder in run_folders(output, corpus, below=below):
+        path = folder / METRICS_FILE
+        if any(found := state(path)):
+            try:
+                yield Run(folder, _metrics(path, found))
+            except (artifacts.DamagedError, OSError) as error:
+                leave_out(error)
+
+
+def intact(runs: Iterable[Run]) -> Iterator[Run]:
+    """The runs but for those with a damaged or missing file that tables read, which are named in a warning."""
+    for run in runs:
+        files = (METRICS_FILE, *SCORED)
+        try:
+            _verify(run.folder, tuple(state(run.folder / name) for name in files))
+        except (artifacts.DamagedError, OSError) as error:
+            leave_out(error)
+        else:
+            yield run
+
+
+@lru_cache(maxsize=10_000)
+def _metrics(path: Path, _state: State) -> Mapping[str, Any]:
+    """`artifacts.read_metrics`, once for each state of the file: tables share runs, and sweeps ask again."""
+    return artifacts.read_metrics(path)
+
+
+@lru_cache(maxsize=10_000)
+def _verify(folder: Path, states: tuple[State, ...]) -> None:
+    """`artifacts.verify` the files that tables read, once for each state of metrics.json and of theirs."""
+    artifacts.verify(folder, _metrics(folder / METRICS_FILE, states[0]), SCORED)
+
+
+def leave_out(error: Exception) -> None:
+    log_once(f"{error}; this run is left out")
+
+
+def corpora_in(output: Path) -> set[str]:
+    """Names of the corpora of the finished runs in an output folder, by one run of each experiment."""
+    names: dict[Path, str] = {}
+    for path in output.glob(f"*/seed-*/{METRICS_FILE}"):
+        if path.parents[1] not in names:
+            with suppress(artifacts.DamagedError, OSError):
+                names[path.parents[1]] = str(_metrics(path, state(path))["data"]["name"])
+    return {*names.values()}
+
+
+# Runs of an experiment
+
+
+def candidates(cfg: DictConfig) -> Iterator[Run]:
+    """The finished runs under `output_dir` that may be of a config's experiment."""
+    return finished_runs(Path(cfg.output_dir), cfg.data.name)
+
+
+def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
+    """Runs whose identity matches `cfg`, given the data each was trained on."""
+    expected = cache(partial(identity, cfg))  # most runs read the same data
+    return [run for run in runs if expected(run.metrics["checksum"]) == run.metrics["identity"]]
+
+
+def finished(
+    cfg: DictConfig, fingerprint: Callable[[DictConfig], str], runs: Iterable[Run] | None = None
+) -> dict[int, Run]:
+    """Runs of the experiment under `output_dir` by seed, if they read the data files as they are now.
+
+    Runs whose code has changed since count only with runtime.reuse=any, and only for seeds without another run.
+    fingerprint: computes the checksum of the files that a config reads, such as `experiment_data.Fingerprints()`;
+        called only if there is a run, and its exceptions propagate.
+    runs: the `candidates`, if they are known.
+    Raises ValueError if all runs of the experiment used other files or other code.
+    """
+    matching = [*intact(of_experiment(cfg, candidates(cfg) if runs is None else runs))]
+    if not matching:
+        return {}
+    read = fingerprint(cfg)
+    if own := [run for run in matching if run.metrics["checksum"] == read]:
+        return by_seed(of_present_code(own, reuse=cfg.runtime.reuse))
+    files = file_settings(cfg)
+    run = next((run for run in matching if file_settings(run.config) == files), matching[0])
+    checksum = run.metrics["checksum"]
+    raise ValueError(f"{run.folder} read other files: their checksum was {checksum}, now it is {read}")
+
+
+def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:
+    """The runs whose code is as it was, preceded by the others if `reuse` is "any".
+
+    Otherwise a warning names those that are left out. Raises ValueError if these are all.
+    """
+    earlier = [run for run in runs if run.outdated]
+    present = [run for run in runs if not run.outdated]
+    if reuse == "any":
+        return [*earlier, *present]
+    if earlier:
+        first, number = earlier[0], len(earlier)
+        others = f" and {number - 1} other run{'s' * (number > 2)}" if number > 1 else ""
+        text = f"{first.folder}{others}: {first.outdated}; runtime.reuse=any counts such runs"
+        if not present:
+            raise ValueError(text)
+        log_once(f"left out: {text}")
+    return present
+
+
+def by_other_code(cfg: DictConfig, identity: str) -> Run | None:
+    """A finished run of this identity and the config's seed that is not of the present code; None without one."""
+    same = (
+        run
+        for run in candidates(cfg)
+        if (run.metrics["identity"], run.metrics["seed"]) == (identity, cfg.seed)
+    )
+    return next((run for run in intact(same) if run.outdated), None)
+
+
+def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
+    """Runs of the experiment by seed, on the data each was trained on. Raises ValueError if these data differ."""
+    matching = of_experiment(cfg, runs)
+    for run in matching[1:]:
+        first = matching[0]
+        if run.metrics["checksum"] != first.metrics["checksum"]:
+            read = f"{first.metrics['checksum']}, {run.metrics['checksum']}"
+            raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
+    return by_seed(matching)
