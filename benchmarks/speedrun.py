@@ -32,8 +32,8 @@ from ner_experiments.data.needed_files import INPUTS
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables.experiments import root
-from ner_experiments.tables.render import probability
 from ner_experiments.utils.files import write_json
+from ner_experiments.view.cells import probability
 
 RECORDS = timing.FOLDER / "speedrun"
 PAGE, RUN = RECORDS / "README.md", timing.FOLDER.parent / "run.py"

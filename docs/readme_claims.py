@@ -17,7 +17,7 @@ from ner_experiments.tables.claims_page import (
     registered_grid,
 )
 from ner_experiments.tables.registered import Replication
-from ner_experiments.tables.render import Grid, as_markdown
+from ner_experiments.view.table import Grid
 
 ROOT = Path(__file__).parent.parent
 README, RESULTS = ROOT / "README.md", ROOT / "results"
@@ -48,6 +48,5 @@ def verdicts(replications: Sequence[Replication], ledger: Sequence[claims.Claim]
     if not lines:
         return text
     plot = f"![{TITLE}](results/plots/{README_PLOT}.svg)"
-    return (
-        f"{text}\n\n{plot}\n\n{as_markdown(Grid(REGISTERED[WITHOUT_P], [line[WITHOUT_P] for line in lines]))}"
-    )
+    table = Grid(REGISTERED[WITHOUT_P], [line[WITHOUT_P] for line in lines]).markdown()
+    return f"{text}\n\n{plot}\n\n{table}"

@@ -22,7 +22,7 @@ from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import convert
 from ner_experiments.metrics import SpanF1
 from ner_experiments.runs.predictions import iob2, seqeval_f1, write_predictions
-from ner_experiments.tables import results_folder
+from ner_experiments.tables import origin
 
 Tags = Sequence[str]
 KINDS = ("A", "B-x", "creative-work")
@@ -219,8 +219,8 @@ def test_every_result_counts_test_sentences_seen_in_train(tmp_path: Path) -> Non
     audit = {"dev_in_train": 1, "test_in_train": 2, "test_in_dev": 1}
     assert json.loads((Path(result["folder"]) / "metrics.json").read_text())["data"]["leakage"] == audit
     note = "sentences that also occur in another split: 1 dev in train, 2 test in train, 1 test in dev"
-    assert results_folder.data_origin(result["data"])[2][-1] == note
+    assert origin.of_data(result["data"])[1][-1] == note
 
 
 def test_a_result_of_old_says_nothing_of_leaks() -> None:
-    assert results_folder.data_origin({"name": "a", "checksum": "b", "notes": ["c"]}) == ("a", "b", ("c",))
+    assert origin.of_data({"name": "a", "checksum": "b", "notes": ["c"]})[1] == ("c",)

@@ -97,13 +97,14 @@ def check_power(families: Sequence[Family], results: Path) -> None:
 
 def text_of(it: Replication, results: Path) -> str:
     """The hash, the tests with their verdicts, the cost of the missing runs and the commands that make them."""
-    from ner_experiments.tables.claims_page import not_run, ours, registered_verdict
+    from ner_experiments.tables.claims_page import not_run, registered_verdict
+    from ner_experiments.view import cells
 
     family = it.family
     width = max(len(each.test.claim.id) for each in it.outcomes)
     lines = [f"{family.paper}: {family.hash}", f"  settings  {' '.join(family.overrides)} ({family.search})"]
     for each in it.outcomes:
-        claim, measured = each.test.claim, ours(each.difference)
+        claim, measured = each.test.claim, cells.difference(each.difference)
         figures = f"rung {claim.rung}, {each.test.number} seeds, the paper {claim.published:+.2f}"
         figures += f", ours {measured}, p {each.p_adjusted:.3f}" if measured else ""
         lines.append(f"  {each.verdict:<18}  {claim.id:<{width}}  {figures}")

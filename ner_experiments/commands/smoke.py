@@ -24,10 +24,11 @@ from ner_experiments.data import toy
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import convert, spans
 from ner_experiments.launch.worker import import_train
-from ner_experiments.tables import render, spec
+from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment, experiments, key
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
+from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.files import write_json
 
 SHORT = ("trainer.max_epochs=1", "trainer.train_batches=2")
@@ -81,8 +82,9 @@ def try_table(table: Table, output: Path) -> int:
         extra_overrides = write_files(table, output)
         failed = sum(not try_row(table, experiment) for experiment in experiments(table, extra_overrides))
     page = collect(table, extra_overrides)
-    for write in (render.markdown, render.latex, render.as_csv, render.as_json):
-        write(page)
+    view = TableView(page)
+    for write in (view.markdown, view.latex, view.csv, view.json):
+        write()
     to_measure = [result for result in page.results if result.row.run is not None or result.row.trial]
     absent = sum(result.measured is None for result in to_measure)
     seconds = time.perf_counter() - started

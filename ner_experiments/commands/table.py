@@ -126,9 +126,9 @@ def state_of_sweep(table: Table, output: Path) -> str:
     seeds = max(len(result.runs) for result in measured)
     text += f", up to {seeds} seed{'s' * (seeds > 1)}"
     from ner_experiments.tables.pairs import against_leaders
-    from ner_experiments.tables.render import pairs
+    from ner_experiments.tables.table_view import TableView
 
-    leaders = "; ".join(map(state_of_leader, against_leaders(pairs(page))))
+    leaders = "; ".join(map(state_of_leader, against_leaders(TableView(page).pairs)))
     return f"{text}, {leaders}" if leaders else text
 
 
@@ -180,18 +180,19 @@ def print_search(search: Search, arguments: argparse.Namespace) -> None:
 def rendered(arguments: argparse.Namespace) -> str:
     """The table in the requested format; Markdown ends with the folders of its runs."""
     from ner_experiments.report.entries import collected  # slow to import: SciPy
-    from ner_experiments.tables import render
     from ner_experiments.tables.scores import on_test
+    from ner_experiments.tables.table_view import TableView
 
     table, overrides = requested(arguments)
     page = collected(table, overrides, Path("results"))
     if arguments.on:
         page = on_test(page, arguments.on)
+    view = TableView(page)
     if arguments.format == "csv" and table.is_sweep:
         print("The pairs of rows and the verdict are printed with --json instead of --csv.", file=sys.stderr)
     if arguments.format:
-        return {"latex": render.latex, "csv": render.as_csv, "json": render.as_json}[arguments.format](page)
-    text = render.markdown(page)
+        return {"latex": view.latex, "csv": view.csv, "json": view.json}[arguments.format]()
+    text = view.markdown()
     return f"{text}\n{places(page)}\n" if page.runs else text
 
 

@@ -162,14 +162,14 @@ class TableSweeper(Sweeper):
 
 def show_table(page: "Page", *, of_a_table: bool) -> None:
     """Print the table, or for a sweep of the command line its verdict and how it is called."""
-    from ner_experiments.tables import render  # slow to import: SciPy
+    from ner_experiments.tables.table_view import TableView  # slow to import: SciPy
 
     table = page.table
     if of_a_table:
-        print(f"\n{render.markdown(page)}")
+        print(f"\n{TableView(page).markdown()}")
     elif page.runs:
-        if answer := render.answer(page):
-            print(f"\n{answer}\n")
+        if answer := TableView(page).answer():
+            print(f"\n{answer}")
         place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
         name = shlex.join([table.name, *([place] if place else [])])
         print(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,12 +21,12 @@ from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import corpora_in
-from ner_experiments.tables import experiments, render, results_folder, spec, sweep_registration
-from ner_experiments.tables.experiments import as_override
+from ner_experiments.tables import experiments, results_folder, spec, sweep_registration
 from ner_experiments.tables.looks import at_looks
-from ner_experiments.tables.pairs import Pair
+from ner_experiments.tables.origin import Origin, origin
 from ner_experiments.tables.scores import FindRuns, Page, Result, collect, in_output_dir, on_other_data
 from ner_experiments.tables.spec import Table
+from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.files import json_digest
 
 log = logging.getLogger(__name__)
@@ -81,23 +80,13 @@ class Entry:
         return type(self).__name__, page.table, rows, page.deviations, trials, self.places, registered
 
     @cached_property
-    def verdict(self) -> str:
-        """Verdict sentence on the pairs of a sweep's rows; empty for other tables."""
-        return render.verdict(self.page, self.pairs) if self.page.table.is_sweep else ""
-
-    @cached_property
-    def pairs(self) -> Sequence[Pair]:
-        return render.pairs(self.page)
+    def view(self) -> TableView:
+        return TableView(self.page)
 
     @property
-    def commands(self) -> Sequence[tuple[str, str]]:
-        """Titles and commands that make its runs."""
-        if self.page.table.is_sweep:
-            return (("The command", shlex.join(["python", "run.py", "-m", *self.page.table.overrides])),)
-        table = f"table={self.page.table.runs_of}"
-        seeds = as_override("seeds", sorted({run.metrics["seed"] for run in self.runs}))
-        text = shlex.join(["python", "run.py", "-m", table, *self.page.deviations, seeds])
-        return (("The command", text),)
+    def origin(self) -> Origin | None:
+        """The provenance of its runs; None without runs."""
+        return origin(self.page, self.runs)
 
     @property
     def to_measure(self) -> list[Result]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
 from ner_experiments.analysis.row_errors import (
@@ -16,10 +17,11 @@ from ner_experiments.analysis.row_errors import (
 from ner_experiments.analysis.statistics import Summary, difference
 from ner_experiments.report.row_page import length_section, type_section
 from ner_experiments.report.run_plots import bar_plot, group_plot, reliability
-from ner_experiments.report.site import PageTable, Section
+from ner_experiments.report.site import Section
 from ner_experiments.tables.plots import Plot
-from ner_experiments.tables.render import Grid, interval, seed_counts
+from ner_experiments.view import cells
 from ner_experiments.view.charts import Value
+from ner_experiments.view.table import Grid
 
 Rows = Mapping[str, RowErrors]
 """Errors of rows on one test set, by label."""
@@ -70,7 +72,8 @@ def table_section(rows: Rows, reference: str, number: int) -> Section | None:
     title = f"F1 minus that of {reference}, by"
     tables = [kinds_table(rows)] if kinds else []
     tables += [
-        PageTable(differences(rows, name, reference), f"{title} {HEADINGS.get(name, name)}") for name in names
+        replace(differences(rows, name, reference), caption=f"{title} {HEADINGS.get(name, name)}")
+        for name in names
     ]
     plots = [f1_plot(name, {label: groups[name] for label, groups in breakdowns.items()}) for name in names]
     run = next(iter(rows[reference].runs.values()))
@@ -78,10 +81,10 @@ def table_section(rows: Rows, reference: str, number: int) -> Section | None:
     return Section(f"errors-{number}", f"Errors on {run.metrics['data']['name']}", texts, tables, plots)
 
 
-def kinds_table(rows: Rows) -> PageTable:
+def kinds_table(rows: Rows) -> Grid:
     """Share of each kind of error, one line per row of the table."""
     bars = {label: [bar(name, mean) for name, mean in row.kinds().items()] for label, row in rows.items()}
-    return PageTable(bar_grid(bars), "Errors by kind, % of gold mentions, with 95 % intervals")
+    return replace(bar_grid(bars), caption="Errors by kind, % of gold mentions, with 95 % intervals")
 
 
 def f1_plot(name: str, rows: Mapping[str, Mapping[str, MeanBucket]]) -> Plot:
@@ -98,8 +101,8 @@ def bar_grid(rows: Mapping[str, Sequence[Value]]) -> Grid:
     groups = list(dict.fromkeys(bar.row for bars in rows.values() for bar in bars))
     lines = []
     for label, bars in rows.items():
-        cells = {bar.row: f"{bar.value:.2f} ({interval(bar.low, bar.high)})" for bar in bars}
-        lines.append([label, *(cells.get(group, "") for group in groups)])
+        by_group = {bar.row: f"{bar.value:.2f} ({cells.interval(bar)})" for bar in bars}
+        lines.append([label, *(by_group.get(group, "") for group in groups)])
     return Grid(("", *groups), lines)
 
 
@@ -109,8 +112,8 @@ def differences(rows: Rows, name: str, reference: str) -> Grid:
     others = [label for label in rows if label != reference]
     lines = []
     for group, reference_scores in scores[reference].items():
-        cells = [difference_cell(scores[label].get(group, {}), reference_scores) for label in others]
-        lines.append([group, *cells])
+        gaps = [difference_cell(scores[label].get(group, {}), reference_scores) for label in others]
+        lines.append([group, *gaps])
     return Grid((HEADINGS.get(name, name), *others), lines)
 
 
@@ -125,10 +128,7 @@ def scores_by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
 
 
 def difference_cell(a: Mapping[int, float], b: Mapping[int, float]) -> str:
-    if not (a and b):
-        return ""
-    gap = difference(a, b)
-    return f"{gap.mean:+.2f} ({interval(gap.low, gap.high) or seed_counts(a, b)})"
+    return cells.difference(difference(a, b), otherwise=cells.seed_counts(a, b)) if a and b else ""
 
 
 def row_sections(row: RowErrors) -> list[Section | None]:
@@ -152,15 +152,17 @@ def looser_section(scores: Mapping[str, Summary]) -> Section | None:
     if not scores:
         return None
     lines = [
-        [name, f"{100 * it.mean:.2f}", interval(scaled(it.low), scaled(it.high))]
+        [name, f"{percent.mean:.2f}", cells.interval(percent)]
         for name, it in scores.items()
+        for percent in [in_percent(it)]
     ]
-    table = PageTable(Grid(("score", "%", "95 % over seeds"), lines), "Scores beside F1, on test")
+    table = Grid(("score", "%", "95 % over seeds"), lines, "Scores beside F1, on test")
     return Section("looser", "Looser scores", [LOOSER_TEXT], [table])
 
 
-def scaled(value: float | None) -> float | None:
-    return None if value is None else 100 * value
+def in_percent(it: Summary) -> Summary:
+    low, high = (None if end is None else 100 * end for end in (it.low, it.high))
+    return replace(it, mean=100 * it.mean, low=low, high=high)
 
 
 def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:
@@ -168,14 +170,14 @@ def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:
     if not kinds:
         return None
     bars = [bar(name, mean) for name, mean in kinds.items()]
-    grid = Grid(("error", "% of gold mentions", "95 %"), [cells(bar) for bar in bars])
+    grid = Grid(("error", "% of gold mentions", "95 %"), [bar_cells(bar) for bar in bars])
     plot = bar_plot(bars, "% of gold mentions", "Errors by kind", grid)
     return Section("kinds", "Errors by kind", [KINDS_TEXT, explain_intervals(kinds.values())], plots=[plot])
 
 
-def cells(bar: Value) -> list[str]:
+def bar_cells(bar: Value) -> list[str]:
     """Label, value and interval."""
-    return [bar.row, f"{bar.value:.2f}", interval(bar.low, bar.high)]
+    return [bar.row, f"{bar.value:.2f}", cells.interval(bar)]
 
 
 def group_sections(row: RowErrors) -> list[Section | None]:
@@ -199,7 +201,7 @@ def breakdown_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
             group,
             f"{100 * bucket.precision:.2f}",
             f"{100 * bucket.recall:.2f}",
-            *cells(bar(group, bucket.f1))[1:],
+            *bar_cells(bar(group, bucket.f1))[1:],
             f"{bucket.gold:,}",
         ]
         for group, bucket in groups.items()
@@ -218,7 +220,7 @@ def confusion_section(confusion: MeanConfusion | None) -> Section | None:
         for name, row in zip(confusion.names, confusion.counts, strict=True)
     ]
     heat = [[n / max(1.0, sum(row)) for n in row] for row in confusion.counts]
-    table = PageTable(Grid(("gold", *confusion.names), lines), "Gold and predicted types", heat=heat)
+    table = Grid(("gold", *confusion.names), lines, "Gold and predicted types", heat=heat)
     return Section("confusion", "Confusion of types", [CONFUSION_TEXT], [table])
 
 
@@ -229,12 +231,12 @@ def calibration_section(calibration: MeanCalibration | None, runs: int) -> Secti
     bars = [bar(f"{bin_.start:.1f} to {bin_.end:.1f}", bin_.correct) for bin_ in calibration.bins]
     means = [100 * bin_.mean for bin_ in calibration.bins]
     lines = [
-        [bar.row, f"{bin_.count:,}", f"{mean:.2f}", *cells(bar)[1:]]
+        [bar.row, f"{bin_.count:,}", f"{mean:.2f}", *bar_cells(bar)[1:]]
         for bar, bin_, mean in zip(bars, calibration.bins, means, strict=True)
     ]
     grid = Grid(("probability", "mentions", "mean, %", "correct, %", "95 %"), lines)
     error = bar("", calibration.error)
-    text = f"Expected calibration error {error.value:.2f} % ({interval(error.low, error.high)})."
+    text = f"Expected calibration error {error.value:.2f} % ({cells.interval(error)})."
     if calibration.error.runs < runs:
         text += f" Of {calibration.error.runs} of the {runs} runs."
     plot = reliability(bars, means, "Calibration on test", grid)

@@ -11,8 +11,8 @@ from typing import Any
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.site import Site
-from ner_experiments.tables.render import Grid
-from ner_experiments.tables.results_folder import cost, hours
+from ner_experiments.tables.origin import cost, hours
+from ner_experiments.view.table import Grid
 
 STATES = {
     "measured": "has results",
@@ -89,7 +89,7 @@ def index_line(entry: Entry) -> dict[str, Any]:
         "link": f"{entry.name}.html",
         "source": page.table.source,
         "sweep": page.table.name if page.table.is_sweep else "",
-        "verdict": entry.verdict,
+        "verdict": entry.view.verdict if page.table.is_sweep else "",
         "settings": " ".join(page.deviations),
         "stand_ins": page.stand_ins,
         "paper": paper(entry),
@@ -154,4 +154,4 @@ def single_runs(results: Path) -> Grid:
             ]
         )
     headings = ("run", "dev", "test", "best epoch", "epochs", "parameters", "s per epoch")
-    return Grid(headings, lines)
+    return Grid(headings, lines, "One seed each, archived in results/.")

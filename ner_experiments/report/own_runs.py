@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ner_experiments.config.row_settings import varying
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run, by_seed, open_run
+from ner_experiments.tables.origin import Origin
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
 
@@ -34,8 +35,10 @@ class OwnRuns(Entry):
     """Runs of no published table, shown as a table of their own."""
 
     @property
-    def commands(self) -> Sequence[tuple[str, str]]:
-        return ()
+    def origin(self) -> Origin | None:
+        """The provenance of its runs, which no one command has made."""
+        made = super().origin
+        return made and replace(made, command="")
 
 
 @dataclass

@@ -20,12 +20,13 @@ from ner_experiments.report.run_plots import (
     dev_and_loss_curves,
     line_plot,
 )
-from ner_experiments.report.site import PageTable, Section, SentenceView
+from ner_experiments.report.site import Section, SentenceView
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.render import Grid, interval
+from ner_experiments.view.cells import interval
 from ner_experiments.view.charts import Value
+from ner_experiments.view.table import Grid
 
 Runs = Mapping[int, Run]
 """Runs by seed."""
@@ -66,9 +67,7 @@ def seeds_section(runs: Runs) -> Section:
         "tokens per s",
     ]
     lines = [seed_line(seed, run, names) for seed, run in runs.items()]
-    return Section(
-        "seeds", "Seeds", grids=[PageTable(Grid(headings, lines), f"Each run; {test_protocol(runs)}")]
-    )
+    return Section("seeds", "Seeds", grids=[Grid(headings, lines, f"Each run; {test_protocol(runs)}")])
 
 
 def test_protocol(runs: Runs) -> str:
@@ -113,7 +112,7 @@ def type_section(runs: Runs) -> Section | None:
             [
                 name,
                 *(f"{part.mean:.2f}" for part in parts.values()),
-                interval(parts["f1"].low, parts["f1"].high),
+                interval(parts["f1"]),
                 f"{reports[0]['gold']:,}",
             ]
         )
@@ -134,7 +133,7 @@ def length_section(runs: Runs) -> Section | None:
         return None
     means = [summarize(of_run[name] for of_run in f1.values() if name in of_run) for name in names]
     bars = [Value(name, mean.mean, mean.low, mean.high) for name, mean in zip(names, means, strict=True)]
-    lines = [[bar.row, f"{bar.value:.2f}", interval(bar.low, bar.high)] for bar in bars]
+    lines = [[bar.row, f"{bar.value:.2f}", interval(bar)] for bar in bars]
     grid = Grid(("tokens", "F1", "95 %"), lines)
     plot = bar_plot(bars, "test F1", "F1 by length of mention in tokens", grid)
     return Section("lengths", "By length of mention", [OVER_SEEDS], plots=[plot])
@@ -185,7 +184,7 @@ def settings_section(runs: Runs) -> Section:
     return Section(
         "settings",
         "Settings",
-        grids=[PageTable(Grid(("part", "parameters"), lines), "Trained parameters")],
+        grids=[Grid(("part", "parameters"), lines, "Trained parameters")],
         folded=[("All settings of the identity", text)],
     )
 

@@ -13,10 +13,10 @@ from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.plots import Plot, unit_of
-from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result, groups
-from ner_experiments.view import charts
+from ner_experiments.view import cells, charts
 from ner_experiments.view.charts import Point, Spread, Value
+from ner_experiments.view.table import Grid
 from ner_experiments.view.vega import Chart, Spec, domain_of
 
 COSTS = {"parameters": "trained parameters", "seconds": "seconds of a run"}
@@ -64,13 +64,13 @@ def line_plot(rows: Sequence[Mapping[str, float]], unit: str, title: str) -> Plo
     axis, *columns = dict.fromkeys(key for row in rows for key in row)
     points = [Point(row[axis], row[column], column) for column in columns for row in rows if column in row]
     log = unit == "norm" and all(point.y > 0 for point in points)
-    cells = [
+    lines = [
         [f"{row[axis]:.0f}", *(f"{row[column]:.3g}" if column in row else "" for column in columns)]
         for row in rows
     ]
     panel = charts.lines(points, axis, unit, log_y=log)
     return Plot(
-        Chart(title, f"One line each: {', '.join(columns)}.", (panel,)), Grid((axis, *columns), cells)
+        Chart(title, f"One line each: {', '.join(columns)}.", (panel,)), Grid((axis, *columns), lines)
     )
 
 
@@ -104,14 +104,9 @@ def cost(result: Result, key: str) -> Summary:
 def cost_grid(results: Sequence[Result], labels: Sequence[str], unit: str) -> Grid:
     lines = []
     for result, label in zip(results, labels, strict=True):
-        cells = [mean_and_sd(score(result), 2), *(mean_and_sd(cost(result, key), 0) for key in COSTS)]
-        lines.append([label, *cells])
+        found = [(score(result), 2), *((cost(result, key), 0) for key in COSTS)]
+        lines.append([label, *(cells.spread(it.mean, it.sd, digits) for it, digits in found)])
     return Grid(("", unit, *COSTS.values()), lines)
-
-
-def mean_and_sd(summary: Summary, digits: int) -> str:
-    """Mean ± standard deviation; the mean alone if the deviation is 0, as that of parameters is."""
-    return f"{summary.mean:,.{digits}f}" + (f" ± {summary.sd:,.{digits}f}" if summary.sd else "")
 
 
 def dev_curves(runs: Mapping[int, Run], title: str, limits: Sequence[float]) -> Plot:

@@ -15,12 +15,12 @@ from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search, Trial, best_so_far, expected_best, varied_values
 from ner_experiments.report.entries import file_name
 from ner_experiments.report.run_plots import SMALL_HEIGHT
-from ner_experiments.report.site import PageTable, Section, Site
+from ner_experiments.report.site import Section, Site
 from ner_experiments.tables.plots import Plot
-from ner_experiments.tables.render import Grid
 from ner_experiments.utils.text import percent
 from ner_experiments.view import charts
 from ner_experiments.view.charts import Point
+from ner_experiments.view.table import Grid
 from ner_experiments.view.vega import SERIES, Chart, Look, Spec
 
 log = logging.getLogger(__name__)
@@ -127,13 +127,14 @@ def best_section(search: Search) -> Section:
         [str(rank), score_cell(trial), *varied_values(trial), str(trial.number), ", ".join(trial.folders)]
         for rank, trial in enumerate(search.ranked, 1)
     ]
-    grid = Grid(("rank", f"dev {search.metric}", *search.keys, "trial", "runs"), lines)
+    headings = ("rank", f"dev {search.metric}", *search.keys, "trial", "runs")
+    grid = Grid(headings, lines, "Trials by dev score", text=len(headings) - 1)
     command = shlex.join(search.command(search.ranked[0]))
     return Section(
         "best",
         "Best trials",
         [NO_TEST],
-        [PageTable(grid, "Trials by dev score", text=len(grid.headings) - 1)],
+        [grid],
         [history_plot(search)] if len(search.ranked) > 1 else [],
         folded=[("Score the best settings on test", command)],
     )
@@ -152,8 +153,8 @@ def settings_section(search: Search) -> Section | None:
     if search.importance:
         shares = sorted(search.importance.items(), key=lambda item: -item[1])
         texts = [IMPORTANCE.format(count=len(search.ranked))]
-        grid = Grid(("setting", "importance"), [[key, f"{100 * share:.0f} %"] for key, share in shares])
-        grids = [PageTable(grid, "Importance of the settings")]
+        lines = [[key, f"{100 * share:.0f} %"] for key, share in shares]
+        grids = [Grid(("setting", "importance"), lines, "Importance of the settings")]
     plots = [setting_plot(search, number) for number in range(len(search.keys))]
     return Section("settings", "Settings", texts, grids, plots, small=True)
 
@@ -170,10 +171,9 @@ def failed_section(search: Search) -> Section | None:
     if not search.failed:
         return None
     lines = [[str(trial.number), *varied_values(trial), trial.error] for trial in search.failed]
-    grid = Grid(("trial", *search.keys, "error"), lines)
-    return Section(
-        "failed", "Failed trials", grids=[PageTable(grid, "Failed trials", text=len(grid.headings) - 1)]
-    )
+    headings = ("trial", *search.keys, "error")
+    grid = Grid(headings, lines, "Failed trials", text=len(headings) - 1)
+    return Section("failed", "Failed trials", grids=[grid])
 
 
 def origin_section(search: Search) -> Section:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -24,9 +24,9 @@ from markupsafe import Markup, escape
 from ner_experiments.report.pair_page import Segments
 from ner_experiments.runs.provenance import package_digest
 from ner_experiments.tables.plots import Plot
-from ner_experiments.tables.render import Grid
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.view import vega
+from ner_experiments.view.table import Grid
 
 LIBRARY = "charts.js"
 """Script that draws the charts of all pages."""
@@ -34,22 +34,6 @@ HEAD = 2000
 """Characters of a page that hold all it records of itself."""
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Unicode categories of invisible characters and of those that change the direction of text."""
-
-
-@dataclass(frozen=True)
-class PageTable:
-    """A table on a page.
-
-    links: address by first cell. cited: indices of cited lines. text: number of columns of text after the first.
-    heat: color depth of the cells after the first, from 0 to 1.
-    """
-
-    grid: Grid
-    caption: str
-    links: Mapping[str, str] = field(default_factory=dict)
-    cited: frozenset[int] = frozenset()
-    text: int = 0
-    heat: Sequence[Sequence[float]] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +56,7 @@ class Section:
     key: str
     title: str
     texts: Sequence[str] = ()
-    grids: Sequence[PageTable] = ()
+    grids: Sequence[Grid] = ()
     plots: Sequence[Plot] = ()
     small: bool = False
     notes: Sequence[str] = ()

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from statistics import fmean
 
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, cost_plots, curve_limits, dev_curves
-from ner_experiments.report.site import PageTable, Section
-from ner_experiments.tables import render, sweep_registration
-from ner_experiments.tables.looks import decide
-from ner_experiments.tables.pairs import Pair
+from ner_experiments.report.site import Section
+from ner_experiments.tables.origin import comma_separated, devices
 from ner_experiments.tables.plots import Plot, score_plots, seed_plots
-from ner_experiments.tables.render import Grid
-from ner_experiments.tables.results_folder import (
-    comma_separated,
-    data_origin,
-    devices,
-    hours,
-    short_commit,
-    trials_origin,
-)
 from ner_experiments.tables.scores import Result
-from ner_experiments.tables.significance import compare_rows
+from ner_experiments.tables.table_view import MEANS
+from ner_experiments.view import cells
+from ner_experiments.view.table import Grid
 from ner_experiments.xor import certificate
 from ner_experiments.xor.certificate import cases, certificates
 from ner_experiments.xor.picture import xor_chart
 from ner_experiments.xor.results import HEADINGS, XorResults, table_lines
 
-MEANS = "In percent: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds."
 Links = Mapping[str, str]
 """Address of a row's page, by its label."""
 COST_HEADINGS = (
@@ -47,9 +38,9 @@ COST_HEADINGS = (
 def sections(entry: Entry, links: Links) -> list[Section | None]:
     """Sections of a table's page that depend on its runs; None for those without content."""
     if entry.page.table.is_sweep:
-        first = [answer_section(entry), pairs_section(entry), results_section(entry, links)]
+        first = [answer_section(entry), differences_section(entry), results_section(entry, links)]
     else:
-        first = [results_section(entry, links), scores_section(entry), comparisons_section(entry)]
+        first = [results_section(entry, links), scores_section(entry), differences_section(entry)]
     return [
         *first,
         curves_section(entry),
@@ -77,69 +68,69 @@ def based_on(entry: Entry) -> str:
             " Archived runs have no sentences, for the licenses of corpora, and no weights: sections that need"
             " either are left out (`ner-experiments report --runs DIR` has them for run folders)."
         )
-    return " ".join(filter(None, [text, sweep_registration.statement(entry.page)]))
+    return " ".join(filter(None, [text, entry.view.standing]))
 
 
 def answer_section(entry: Entry) -> Section | None:
     """The verdict on a sweep, and its seeds as points."""
-    page = entry.page
-    if not page.runs:
+    if not entry.page.runs:
         return None
-    verdict = entry.verdict
-    points = decide(page, page.table.looks, page.table.seeds[0]).history if page.table.looks else []
+    verdict = entry.view.verdict
     return Section(
-        "answer", "The answer", [verdict] if verdict else [], plots=seed_plots(page), points=points
+        "answer",
+        "The answer",
+        [verdict] if verdict else [],
+        plots=seed_plots(entry.page),
+        points=entry.view.looks,
     )
 
 
-def pairs_section(entry: Entry) -> Section | None:
-    """All pairs of the rows of a sweep; None for fewer than two rows with runs on one corpus."""
-    if not entry.pairs:
+def differences_section(entry: Entry) -> Section | None:
+    """Differences with the verdict behind the label, where a phone shows it; None without rows to compare."""
+    differences = entry.view.differences
+    if differences is None:
         return None
-    return differences_section(
-        render.pair_grid(entry.pairs), "Each row minus each other", render.PAIRS, entry.pairs
+    *others, last = range(1, len(differences.grid.headings))
+    pairs = "Each row minus each other" if entry.view.is_sweep else "Differences between rows"
+    grid = replace(
+        differences.grid.of([0, last, *others]), caption=f"{pairs}, with intervals over seeds", text=1
     )
-
-
-def verdict_first(line: Sequence[str]) -> list[str]:
-    """A line with its last cell, the verdict, moved behind the first."""
-    return [line[0], line[-1], *line[1:-1]]
+    notes = [differences.subject, *differences.explained()]
+    return Section("differences", "Differences between rows", grids=[grid], notes=notes)
 
 
 def results_section(entry: Entry, links: Links) -> Section:
     """The table itself, with rows in the paper's order."""
-    page = entry.page
-    grid = render.results(page)
-    if not page.table.is_published:
-        grid = Grid(["mean" if it == "ours" else it for it in grid.headings], grid.lines)
-    row_links = {
-        line[0]: links[result.row.label]
-        for line, result in zip(grid.lines, page.results, strict=True)
-        if result.row.label in links
-    }
-    cited = frozenset(number for number, result in enumerate(page.results) if result.row.cited)
-    table = PageTable(
-        without_empty_columns(grid), page.table.title, row_links, cited, text=int(publishes_text(entry))
+    page, view = entry.page, entry.view
+    grid = view.results if page.table.is_published else view.results.renamed({"ours": "mean"})
+    labels = {line[0]: result.row.label for line, result in zip(grid.lines, page.results, strict=True)}
+    grid = replace(
+        without_empty_end(grid),
+        caption=view.title,
+        links={text: links[label] for text, label in labels.items() if label in links},
+        cited=frozenset(number for number, result in enumerate(page.results) if result.row.cited),
+        text=int(publishes_text(entry)),
     )
-    legend = render.legend(page) if page.table.is_published else MEANS
-    texts = [legend] if any(result.scores for result in page.results) else []
-    texts += [close] if (close := render.closeness(page)) else []
-    texts += [render.ORACLE_EPOCH] if render.RESULT_HEADINGS[-1] in grid.headings else []
-    title = " and ".join(name for name in ("published", "ours") if name in table.grid.headings)
-    points = render.notes(page)
+    legend = view.explanation if page.table.is_published else MEANS
+    texts = [
+        legend if any(result.scores for result in page.results) else "",
+        view.closeness,
+        view.oracle_epoch,
+    ]
+    title = " and ".join(name for name in ("published", "ours") if name in grid.headings)
     return Section(
         "results",
         title.capitalize() or ("Rows" if page.table.is_published else "Scores"),
-        grids=[table],
-        notes=texts,
-        points=points,
+        grids=[grid],
+        notes=[*filter(None, texts)],
+        points=view.notes,
     )
 
 
-def without_empty_columns(grid: Grid) -> Grid:
+def without_empty_end(grid: Grid) -> Grid:
     """The grid without the empty columns at its end."""
     last = max(column for line in grid.lines for column, cell in enumerate(line) if cell)
-    return Grid(grid.headings[: last + 1], [line[: last + 1] for line in grid.lines])
+    return grid.of(range(last + 1))
 
 
 def publishes_text(entry: Entry) -> bool:
@@ -150,21 +141,6 @@ def publishes_text(entry: Entry) -> bool:
 def scores_section(entry: Entry) -> Section | None:
     plots = score_plots(entry.page)
     return Section("varied", "What the table varies", plots=plots) if plots else None
-
-
-def comparisons_section(entry: Entry) -> Section | None:
-    comparisons = compare_rows(entry.page)
-    if not comparisons:
-        return None
-    return differences_section(render.comparisons(comparisons), "Differences between rows", render.COMPARED)
-
-
-def differences_section(grid: Grid, caption: str, subject: str, tested: Sequence[Pair] = ()) -> Section:
-    """Differences with the verdict behind the label, where a phone shows it."""
-    shown = Grid(verdict_first(grid.headings), [verdict_first(line) for line in grid.lines])
-    table = PageTable(shown, f"{caption}, with intervals over seeds", text=1)
-    notes = [subject, *render.explained(grid, tested)]
-    return Section("differences", "Differences between rows", grids=[table], notes=notes)
 
 
 def curves_section(entry: Entry) -> Section | None:
@@ -203,8 +179,8 @@ def cost_section(entry: Entry, links: Links) -> Section | None:
         f"On {devices(entry.runs)}. Mean over runs ± standard deviation. Times include compiling the kernels, once "
         "per machine, and depend on what else the machine was doing."
     )
-    table = PageTable(Grid(COST_HEADINGS, lines), "Cost of a run of each row", links)
-    return Section("cost", "Cost", [text], [table], cost_plots(entry.page))
+    grid = Grid(COST_HEADINGS, lines, "Cost of a run of each row", links)
+    return Section("cost", "Cost", [text], [grid], cost_plots(entry.page))
 
 
 def cost_line(result: Result) -> list[str]:
@@ -218,21 +194,16 @@ def cost_line(result: Result) -> list[str]:
         f"{runs[0]['parameters_of'].get('model', 0):,}",
         f"{fmean(run['epochs'] for run in runs):.1f}",
         spread([run["seconds"] / 60 for run in runs], 1),
-        mean_and_sd(result.cost()["seconds_per_epoch"], summarize(per_epoch).sd, 1),
+        cells.spread(result.cost()["seconds_per_epoch"], summarize(per_epoch).sd, 1),
         spread(speed, 0),
         f"{max(memory):,.0f}",
     ]
 
 
-def spread(values: Sequence[float], digits: int) -> str:
-    if not values:
-        return ""
+def spread(values: Iterable[float], digits: int) -> str:
+    """Mean ± standard deviation."""
     summary = summarize(values)
-    return mean_and_sd(summary.mean, summary.sd, digits)
-
-
-def mean_and_sd(mean: float, sd: float | None, digits: int) -> str:
-    return f"{mean:,.{digits}f}" + ("" if sd is None else f" ± {sd:,.{digits}f}")
+    return cells.spread(summary.mean, summary.sd, digits)
 
 
 def xor_section(results: XorResults) -> Section:
@@ -248,21 +219,9 @@ def xor_section(results: XorResults) -> Section:
 
 def provenance_section(entry: Entry) -> Section | None:
     """Command, machine, code and data of the runs."""
-    runs, trials = entry.runs, entry.page.trials
-    if trials:
-        folded = [("The command", entry.page.table.command)]
-        return Section("made", "How it was made", points=trials_origin(trials), folded=folded)
-    if not runs:
+    made = entry.origin
+    if made is None:
         return None
-    torch = comma_separated(
-        {f"torch {run.metrics['versions']['torch']}" for run in runs if "versions" in run.metrics}
-    )
-    points = [
-        f"{len(runs)} runs, {hours(runs):.1f} hours of training in total, on {devices(runs)}; {torch}.",
-        f"Code: checksum {comma_separated({run.metrics['code'][:12] for run in runs})}, "
-        f"commit {comma_separated({short_commit(run.metrics) for run in runs})}.",
-    ]
-    for name, checksum, notes in sorted({data_origin(run.metrics["data"]) for run in runs}):
-        points.append(f"Data: {name}, checksum {checksum[:12]}.")
-        points += notes
-    return Section("made", "How it was made", points=points, folded=entry.commands)
+    points = [text for point, notes in made.points for text in (point, *notes)]
+    folded = [("The command", made.command)] if made.command else []
+    return Section("made", "How it was made", points=points, folded=folded)

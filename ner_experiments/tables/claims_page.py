@@ -6,24 +6,23 @@ Registered tests come first; all others are exploratory, and folded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.analysis import statistics
-from ner_experiments.analysis.statistics import Difference
+from ner_experiments.analysis.statistics import Difference, summarize
 from ner_experiments.tables import claims, registered, results_folder, spec
 from ner_experiments.tables.claims import RUNGS, Claim, ClaimSource
 from ner_experiments.tables.experiments import row_settings, run_command
 from ner_experiments.tables.registered import Outcome, Replication
 from ner_experiments.tables.registration import MOST_SEEDS
-from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability, without_empty
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.verdicts import TEST, ClaimTests, Decided, by_claim, decide
-from ner_experiments.view import charts
+from ner_experiments.view import cells, charts
 from ner_experiments.view.charts import ForestRow
+from ner_experiments.view.table import Grid
 
 PAGE, PLOTS, README_PLOT = "CLAIMS.md", "plots", "registered"
 TITLE = "Difference of the paper, and ours with its 95 % interval"
@@ -194,12 +193,12 @@ WITHOUT_VERDICT = {
 def registered_section(it: Replication, results: Path) -> str:
     """The table of a paper's primary tests, those on further test sets, and what is not run, with commands and cost."""
     parts = [f"Registration `{it.family.hash}`: {it.made:,} of {it.runs:,} runs are made."]
-    parts.append(as_markdown(registered_grid(it.outcomes)))
+    parts.append(registered_grid(it.outcomes).markdown())
     if f"{it.family.paper}-registered" in forests([it], []):
         parts.append(picture(f"{it.family.paper}-registered"))
     if (secondary := secondary_grid(it)).lines:
         note = f"The same differences on [further test sets]({test_sets_page(it)}), which decide nothing:"
-        parts += [note, as_markdown(secondary)]
+        parts += [note, secondary.markdown()]
     if it.missing:
         commands = "\n".join(row.command(it.family) for row in it.missing)
         parts.append(folded(not_run(it, results), f"```sh\n{commands}\n```"))
@@ -211,9 +210,9 @@ def registered_grid(outcomes: Iterable[Outcome]) -> Grid:
     for it in outcomes:
         claim, number = it.test.claim, f"{it.test.number} seeds" if it.test.testable else "no runs"
         said = (registered_verdict(it), number, str(claim.rung))
-        p = (probability(it.p_adjusted), probability(it.p_over_all))
-        lines.append([claim.claim, published(claim), ours(it.difference), *said, *p])
-    return without_empty(Grid(REGISTERED, lines), (REGISTERED[2], *REGISTERED[6:]))
+        p = (cells.probability(it.p_adjusted), cells.probability(it.p_over_all))
+        lines.append([claim.claim, published(claim), cells.difference(it.difference), *said, *p])
+    return Grid(REGISTERED, lines).without_empty((REGISTERED[2], *REGISTERED[6:]))
 
 
 def registered_verdict(it: Outcome) -> str:
@@ -249,7 +248,10 @@ def test_sets_page(it: Replication) -> str:
 def secondary_grid(it: Replication) -> Grid:
     names = [*it.family.secondary]
     lines = [
-        [each.test.claim.claim, ours(each.difference), *(ours(each.secondary.get(name)) for name in names)]
+        [
+            each.test.claim.claim,
+            *map(cells.difference, (each.difference, *(each.secondary.get(it) for it in names))),
+        ]
         for each in it.outcomes
         if each.secondary
     ]
@@ -267,7 +269,7 @@ def test_sets(it: Replication) -> str:
         scores = [[run.score for run in group] for group in (row.runs.values(), *scored)]
         if any(scores[1:]):
             _, label = next(iter(row.rows))
-            lines.append([label, *map(mean_of, scores)])
+            lines.append([label, *(cells.score(summarize(it)) if it else "" for it in scores)])
     if not lines:
         return ""
     paper = it.family.paper
@@ -276,30 +278,16 @@ def test_sets(it: Replication) -> str:
         f"The registered runs of [the paper]({paper}.md), scored once with the weights that dev selected: on the own "
         f"test set of the corpus (`{TEST}`), and on others, which are secondary and decide no verdict. Earlier runs "
         "are on pages such as `conllpp.md` beside those of their tables.",
-        as_markdown(Grid(["", *names], lines)),
+        Grid(["", *names], lines).markdown(),
         "In percent: mean ± standard deviation (seeds).",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def mean_of(scores: Collection[float]) -> str:
-    if not scores:
-        return ""
-    found = statistics.summarize(scores)
-    return f"{found.mean:.2f}{deviation(found.sd, found.n)}"
 
 
 def published(claim: Claim) -> str:
     if claim.bound is not None:
         return f"at most {claim.bound:g}"
     return "" if claim.published is None else f"{claim.published:+.2f}"
-
-
-def ours(difference: Difference | None) -> str:
-    if difference is None:
-        return ""
-    between = interval(difference.low, difference.high)
-    return f"{difference.mean:+.2f}" + (f" ({between})" if between else "")
 
 
 # Exploratory tests
@@ -355,18 +343,18 @@ def counted(all_claims: Iterable[ClaimTests]) -> str:
 def exploratory_table(decided: Sequence[Decided], all_claims: Iterable[ClaimTests]) -> str:
     """The tests as a Markdown table. all_claims: those of the ledger, for the verdicts of other tests."""
     found = {it.claim.id: claim for claim in all_claims for it in claim.tests}
-    return as_markdown(Grid(EXPLORATORY, [line(it, found[it.claim.id]) for it in decided]))
+    return Grid(EXPLORATORY, [line(it, found[it.claim.id]) for it in decided]).markdown()
 
 
 def line(it: Decided, of_claim: ClaimTests) -> list[str]:
     """The cells of a test, of which the seeds are `3`, or `3 and 1` if the sides differ."""
     claim = it.claim
-    measured = ours(it.over_seeds)
+    measured = cells.difference(it.over_seeds)
     if claim.bound is not None:
         measured = f"at most {max(it.a.values()):g}" if it.a else ""
     seeds = " and ".join(str(number) for number in dict.fromkeys(it.runs))
     verdict = outcome_among(it, of_claim)
-    rest = (probability(it.p_adjusted), seeds, verdict, it.registered, str(claim.rung))
+    rest = (cells.probability(it.p_adjusted), seeds, verdict, it.registered, str(claim.rung))
     return [claim.claim, published(claim), measured, *rest]
 
 

@@ -17,9 +17,9 @@ from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.pairs import verdict_text
-from ner_experiments.tables.render import PAIRS, as_markdown, explained, pair_grid, pairs
 from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
+from ner_experiments.tables.table_view import TableView
 
 COSTS = ("parameters", "seconds")
 PREFERRED = ("name", "_target_", "path")
@@ -91,16 +91,12 @@ def answer_sections(page: Page) -> list[workspaces.Section]:
         bar_plot(f"test F1 of {name}, mean and deviation of the seeds", panels.SummaryMetric(type_key(name)))
         for name in names
     ]
-    tested = pairs(page)
-    grid = pair_grid(tested)
-    text = (
-        "\n\n".join([verdict_text(tested), as_markdown(grid), PAIRS, *explained(grid, tested)])
-        if tested
-        else ""
-    )
-    verdict = [panels.MarkdownPanel(markdown=text)] if text else []
-    found = [("What the scores say", verdict), ("F1 by type", types)]
-    return [workspaces.Section(name=name, panels=each, is_open=True) for name, each in found if each]
+    verdict = []
+    if found := TableView(page).differences:
+        parts = [verdict_text(found.pairs), found.grid.markdown(), found.subject, *found.explained()]
+        verdict = [panels.MarkdownPanel(markdown="\n\n".join(parts))]
+    both = [("What the scores say", verdict), ("F1 by type", types)]
+    return [workspaces.Section(name=name, panels=each, is_open=True) for name, each in both if each]
 
 
 def type_key(name: str) -> str:

@@ -9,11 +9,13 @@ from typing import Any, Literal, get_args
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization
-from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.analysis.statistics import Difference
+from ner_experiments.tables.scores import Page, Result, groups, reference
 from ner_experiments.tables.significance import (
     ALPHA,
     PairVerdict,
     Tested,
+    assumed_difference,
     correct_together,
     difference_record,
     over_sentences,
@@ -23,7 +25,6 @@ from ner_experiments.tables.spec import SMALLEST_EFFECT
 
 MAX_SEEDS = 1000
 """Larger numbers of needed seeds are not computed: nobody would run them."""
-TOO_MANY = f"> {MAX_SEEDS:,}"
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,11 @@ class Pair:
     """Two rows and the tests of their difference.
 
     over_sentences: the test for new seeds and new sentences; for new sentences alone if a row has one seed.
-    seeds_needed: seeds per row with which a difference of this size is detected with 80 % power at the strictest level
-        of Holm's correction; None if a row has one seed, the means are equal, or it is more than `MAX_SEEDS`.
+    seeds_needed: seeds per row with which a difference of this size is detected with 80 % power; None if a row has one
+        seed or the means are equal. Of all pairs of rows, at the strictest level of Holm's correction, and None if it
+        is more than `MAX_SEEDS`.
+    assumed: if a row has one seed, the difference over seeds under the assumption that its scores vary as those of the
+        table's other rows on the same data do. Else None, as where no row has several seeds. No verdict rests on it.
     """
 
     a: Result
@@ -40,6 +44,7 @@ class Pair:
     test: Tested
     over_sentences: Randomization
     seeds_needed: int | None
+    assumed: Difference | None = None
 
     @property
     def verdict(self) -> PairVerdict:
@@ -54,8 +59,10 @@ class Pair:
 
     @property
     def seeds_text(self) -> str:
-        """The seeds needed as a cell of a table."""
-        return TOO_MANY if self.needs_too_many else seeds_text(self.seeds_needed)
+        """The seeds needed as a cell of a table: `12`, `> 1,000`, or nothing if unknown."""
+        if self.needs_too_many or (self.seeds_needed or 0) > MAX_SEEDS:
+            return f"> {MAX_SEEDS:,}"
+        return "" if self.seeds_needed is None else f"{self.seeds_needed:,}"
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -81,12 +88,16 @@ class Pair:
             "seeds_needed": self.seeds_needed,
         }
 
-
-def seeds_text(seeds: int | None) -> str:
-    """A number of seeds as a cell of a table: `12`, `> 1,000`, or nothing if unknown."""
-    if seeds is None:
-        return ""
-    return f"{seeds:,}" if seeds <= MAX_SEEDS else TOO_MANY
+    def comparison(self) -> dict[str, Any]:
+        """Its values by name as those of a row and its reference."""
+        assumed = self.assumed
+        return {
+            "row": self.a.row.label,
+            "reference": self.b.row.label,
+            **difference_record(self.test, self.over_sentences),
+            "assumed": {"low": assumed.low, "high": assumed.high} if assumed else None,
+            "seeds_needed": self.seeds_needed,
+        }
 
 
 def pairs_of(page: Page) -> list[Pair]:
@@ -116,6 +127,30 @@ def compare_all(
             seeds_to_detect(a.measured, b.measured, test.over_seeds.mean, alpha=level, most=MAX_SEEDS),
         )
         for (a, b), test, of_sentences in zip(pairs, tests, sentences, strict=True)
+    ]
+
+
+def compare_rows(page: Page) -> list[Pair]:
+    """Each row and the reference on its data, the row with the best published number, corrected together."""
+    pairs, sentences, assumed = [], list[Randomization](), []
+    for group in groups(page.results):
+        best = reference(group)
+        of_group = [(result, best) for result in group if result is not best]
+        pairs += of_group
+        sentences += over_sentences(of_group)
+        assumed += [assumed_difference(a, b, group) for a, b in of_group]
+    differences = [statistics.difference(a.scores, b.scores) for a, b in pairs]
+    tests = correct_together(differences, page.table.smallest_effect, ALPHA)
+    return [
+        Pair(
+            a,
+            b,
+            test,
+            of_sentences,
+            seeds_to_detect(a.measured, b.measured, test.over_seeds.mean),
+            if_assumed,
+        )
+        for (a, b), test, of_sentences, if_assumed in zip(pairs, tests, sentences, assumed, strict=True)
     ]
 
 

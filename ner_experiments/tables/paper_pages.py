@@ -25,20 +25,14 @@ from ner_experiments.analysis.archive import run_errors
 from ner_experiments.data.tags import spans
 from ner_experiments.tables import claims_page, dominant_sentence, results_folder, spec
 from ner_experiments.tables.claims_page import PLOTS
+from ner_experiments.tables.origin import cost
 from ner_experiments.tables.plots import BARS, Plot, score_grid, score_plots
-from ner_experiments.tables.render import (
-    Grid,
-    as_markdown,
-    deviation,
-    interval,
-    marked_probability,
-    probability,
-    seed_counts,
-)
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import over_sentences
 from ner_experiments.utils.text import did_you_mean, read_json_object, truncated_repr
+from ner_experiments.view import cells
+from ner_experiments.view.table import Grid
 
 TEMPLATES, SUFFIX = "templates", ".md.j2"
 
@@ -127,9 +121,7 @@ class Measured:
 
     def ours(self, label: str) -> str:
         """Mean ± standard deviation (seeds)."""
-        summary = self.of(label).measured
-        assert summary is not None
-        return f"{summary.mean:.2f}{deviation(summary.sd, summary.n)}"
+        return cells.score(self.of(label).measured)
 
     def dev(self, label: str) -> float:
         """The mean score on dev, in the epochs that dev chose."""
@@ -164,12 +156,14 @@ class Measured:
         first, second = self.of(a).scores, (base or self).of(b).scores
         gap = statistics.difference(first, second)
         if gap.p is None:
-            return f"{gap.mean:+.2f} ({seed_counts(first, second)})"
-        return f"{gap.mean:+.2f} ({interval(gap.low, gap.high)}, p {probability(gap.p)})"
+            return cells.difference(gap, otherwise=cells.seed_counts(first, second))
+        return f"{gap.mean:+.2f} ({cells.interval(gap)}, p {cells.probability(gap.p)})"
 
     def p(self, a: str, b: str, base: Measured | None = None) -> str:
         """p of the difference of two rows, over seeds and sentences; marked if it is over sentences alone."""
-        return marked_probability(over_sentences([(self.of(a), (base or self).of(b))])[0])
+        (test,) = over_sentences([(self.of(a), (base or self).of(b))])
+        alone = "" if test.p_over_sentences is None else " (sentences alone)"
+        return cells.probability(test.p) + alone
 
     def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """The difference of two published numbers."""
@@ -205,7 +199,7 @@ class Measured:
 
     def rows(self) -> str:
         """A table of the rows with runs."""
-        return as_markdown(score_grid(self.measured_rows()))
+        return score_grid(self.measured_rows()).markdown()
 
     def rows_and_costs(self) -> str:
         """A table of the rows with runs, with the weights of the model alone and the seconds per epoch.
@@ -215,10 +209,10 @@ class Measured:
         results = self.measured_rows()
         grid = score_grid(results)
         lines = [[*line, *costs(result)] for line, result in zip(grid.lines, results, strict=True)]
-        return as_markdown(Grid([*grid.headings, "weights of the model", "s per epoch"], lines))
+        return Grid([*grid.headings, "weights of the model", "s per epoch"], lines).markdown()
 
     def hours(self) -> str:
-        return f"{results_folder.cost(self.page.runs, self.page.trials)[1]:.1f}"
+        return f"{cost(self.page.runs, self.page.trials)[1]:.1f}"
 
     def plots(self) -> str:
         """Plots of the rows with runs, along the table's axis or for each corpus, and an explanation of their bars."""

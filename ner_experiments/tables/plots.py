@@ -11,10 +11,10 @@ from ner_experiments.config import row_settings
 from ner_experiments.config.row_settings import display_name, numeric, varying
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.tables.experiments import joined
-from ner_experiments.tables.render import Grid, deviation, interval, printed
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import CHUNK, Table
-from ner_experiments.view import charts
+from ner_experiments.view import cells, charts
+from ner_experiments.view.table import Grid
 from ner_experiments.view.vega import MUTED, SERIES, SHAPES, Chart, Look
 
 PAPER, CITED, OURS = "published", "cited by the paper", "ours"
@@ -289,9 +289,9 @@ def score_grid(results: Sequence[Result], measured: str = OURS) -> Grid:
         lines.append(
             [
                 row.label,
-                printed(row.published) + deviation(row.sd, row.runs),
-                f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}" if ours else "",
-                interval(ours.low, ours.high) if ours else "",
+                cells.published(row.published, row.sd, row.runs),
+                cells.score(ours),
+                cells.interval(ours),
             ]
         )
     if any(line[1] for line in lines):

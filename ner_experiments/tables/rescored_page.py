@@ -12,11 +12,11 @@ from ner_experiments.analysis import statistics
 from ner_experiments.analysis.statistics import Summary
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.tables.claims import Claim
-from ner_experiments.tables.render import Grid, as_markdown, deviation, interval
 from ner_experiments.tables.rescore import Change, Gold, Ranking, Rescored, RescoredRun, rankings
 from ner_experiments.tables.scores import Result
-from ner_experiments.tables.verdicts import Decided
 from ner_experiments.utils.files import sha256
+from ner_experiments.view import cells
+from ner_experiments.view.table import Grid
 
 HEADINGS = ("", "own gold", "95 %", "other gold", "95 %", "change", "95 %", "rank", "rank, other gold")
 LEGEND = (
@@ -34,10 +34,10 @@ def markdown(
     parts = [f"# {page.table.title}, against {gold.path.name}", f"{page.table.source}. {origin(rescored)}"]
     if page.deviations:
         parts.append(f"**{page.deviations_heading}:** `{' '.join(page.deviations)}`")
-    parts += [as_markdown(grid(rescored, ranked)), LEGEND, *filter(None, map(correlation, ranked))]
+    parts += [grid(rescored, ranked).markdown(), LEGEND, *filter(None, map(correlation, ranked))]
     parts.append(compared(rescored, gold))
     if changes:
-        parts += [claims_in_short(changes), as_markdown(Grid(CLAIM_HEADINGS, [*map(claim_line, changes)]))]
+        parts += [claims_in_short(changes), Grid(CLAIM_HEADINGS, [*map(claim_line, changes)]).markdown()]
     parts.append(f"Made by `{command}`.")
     if lines := not_rescored(rescored, unchecked):
         parts.append("\n".join(["Not rescored:", "", *(f"- {line}" for line in lines)]))
@@ -99,10 +99,12 @@ def grid(rescored: Rescored, ranked: Sequence[Ranking]) -> Grid:
         lines.append(
             [
                 old.row.label,
-                *score(own),
-                *score(other),
-                f"{gap.mean:+.2f}",
-                interval(gap.low, gap.high),
+                cells.score(own),
+                cells.interval(own),
+                cells.score(other),
+                cells.interval(other),
+                cells.points(gap.mean, "+"),
+                cells.interval(gap),
                 *ranks[old.row.label],
             ]
         )
@@ -113,10 +115,6 @@ def rows(rescored: Rescored) -> list[tuple[Result, Result]]:
     """The rows with rescored runs, by their own gold and by the other."""
     pairs = zip(rescored.own.results, rescored.other.results, strict=True)
     return [(own, other) for own, other in pairs if other.runs]
-
-
-def score(ours: Summary) -> tuple[str, str]:
-    return f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}", interval(ours.low, ours.high)
 
 
 def change(own: Result, other: Result) -> Summary:
@@ -168,15 +166,12 @@ def claims_in_short(changes: Sequence[Change]) -> str:
 
 def claim_line(it: Change) -> list[str]:
     own, other = it.own, it.other
-    return [own.claim.id, *map(difference, (own, other)), own.verdict, other.verdict]
-
-
-def difference(it: Decided) -> str:
-    ours = it.over_seeds
-    if ours is None:
-        return ""
-    range_ = interval(ours.low, ours.high)
-    return f"{ours.mean:+.2f}" + (f" ({range_})" if range_ else "")
+    return [
+        own.claim.id,
+        *(cells.difference(each.over_seeds) for each in (own, other)),
+        own.verdict,
+        other.verdict,
+    ]
 
 
 def not_rescored(rescored: Rescored, unchecked: Sequence[Claim] = ()) -> list[str]:

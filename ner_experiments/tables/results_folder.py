@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -21,16 +20,16 @@ from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import finished_once
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import Experiment, as_override
+from ner_experiments.tables.experiments import Experiment
+from ner_experiments.tables.origin import cost
 from ner_experiments.tables.pairs import published_best_holds
-from ner_experiments.tables.render import COLUMNS, Grid, as_markdown, markdown
 from ner_experiments.tables.scores import FindRuns, Page, collect
 from ner_experiments.tables.spec import TEXT, TEXTS, Table
+from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils import checks
 from ner_experiments.utils.checks import is_count, list_of
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import json_object, markdown_table, read_json_object
-from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, XorResults, table_lines
 
 TABLE, RUNS, PAGE = "table.json", "runs", "README.md"
 INDEX, SUMMARIES = "TABLES.md", "tables.jsonl"
@@ -214,13 +213,8 @@ def archive_folders(results: Path) -> list[Path]:
 def write(folder: Path, read_page: Read = read) -> Page:
     """Write the page of a folder of archived runs, or of what a table's command stored there; return it."""
     page = read_page(folder)
-    if page.trials:
-        sections = trials_sections(page.trials, page.table.command)
-    else:
-        sections = origin_section(page) if page.runs else []
-    root = "../../../" if page.deviations else "../../"
-    text = markdown(page).replace(f"]({COLUMNS})", f"]({root}{COLUMNS})")
-    (folder / PAGE).write_text("\n".join([text, *sections]), encoding="utf-8")
+    text = TableView(page).results_page(root="../../../" if page.deviations else "../../")
+    (folder / PAGE).write_text(text, encoding="utf-8")
     return page
 
 
@@ -258,78 +252,3 @@ def index_line(summary: Mapping[str, Any]) -> list[str]:
 def seeds_text(summary: Mapping[str, Any]) -> str:
     fewest, most = summary["seeds"]
     return f"{fewest}" if fewest == most else f"{fewest} to {most}"
-
-
-def origin_section(page: Page) -> list[str]:
-    """Provenance of the numbers: the command, code, machines and data, and the cost."""
-    runs = page.runs
-    seeds = as_override("seeds", sorted({run.metrics["seed"] for run in runs}))
-    command = shlex.join(["python", "run.py", "-m", f"table={page.table.name}", *page.deviations, seeds])
-    versions = comma_separated({f"torch {run.metrics['versions']['torch']}" for run in runs})
-    lines = [
-        "## How it was made",
-        "",
-        f"`{command}`",
-        "",
-        f"- {len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {versions}.",
-        f"- Code: checksum {comma_separated({run.metrics['code'][:12] for run in runs})},"
-        f" commit {comma_separated({short_commit(run.metrics) for run in runs})}.",
-    ]
-    for name, checksum, notes in sorted({data_origin(run.metrics["data"]) for run in runs}):
-        lines += [f"- Data: {name}, checksum `{checksum}`.", *(f"  - {note}" for note in notes)]
-    return [*lines, ""]
-
-
-def trials_sections(trials: XorResults, command: str) -> list[str]:
-    """Results for all architectures (the table lists a subset) and how they were produced."""
-    grid = as_markdown(Grid(HEADINGS, table_lines(trials.models)))
-    origin = ["## How it was made", "", f"`{command}`", "", *(f"- {line}" for line in trials_origin(trials))]
-    picture = f"![Proved, measured and trained]({PICTURE})"
-    return ["## All architectures", "", picture, "", grid, "", *origin, ""]
-
-
-def trials_origin(trials: XorResults) -> list[str]:
-    """Cost of the trials, and the code that ran them."""
-    content = trials.content
-    number = f"{trials.num_trainings} trainings and {trials.num_measurements} measurements at random weights"
-    time = f"{60 * trials.hours:.1f} minutes by {content['processes']} processes"
-    return [
-        f"{number}, in {time}, on {device(content)}; torch {content['versions']['torch']}.",
-        f"Code: checksum {content['code'][:12]}, commit {short_commit(content)}.",
-        f"Data: phrases, listed in {FILE} with all other settings; no files are read.",
-    ]
-
-
-def data_origin(data: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
-    """Name, checksum and notes of a corpus. Some archived runs have no leakage counts."""
-    counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in data.get("leakage", {}).items()]
-    leakage = [f"sentences that also occur in another split: {', '.join(counts)}"] if counts else []
-    return data["name"], data["checksum"], (*data["notes"], *leakage)
-
-
-def short_commit(metrics: Mapping[str, Any]) -> str:
-    """The commit, with "+" if the source was changed after it; "unknown" for runs outside a checkout."""
-    commit = metrics["commit"] or "unknown"
-    return commit[:12] + ("+" if commit.endswith("+") else "")
-
-
-def devices(runs: Iterable[Run]) -> str:
-    return comma_separated({device(run.metrics) for run in runs})
-
-
-def device(metrics: Mapping[str, Any]) -> str:
-    threads = metrics["threads"]
-    return f"{metrics['device']} ({threads} {'thread' if threads == 1 else 'threads'})"
-
-
-def cost(runs: Sequence[Run], trials: XorResults | None) -> tuple[int, float]:
-    """The number of trainings, and their hours."""
-    return (trials.num_trainings, trials.hours) if trials else (len(runs), hours(runs))
-
-
-def hours(runs: Iterable[Run]) -> float:
-    return sum(run.metrics["seconds"] for run in runs) / 3600
-
-
-def comma_separated(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))

@@ -10,8 +10,7 @@ from typing import Any, Literal
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization, randomization_tests
 from ner_experiments.analysis.statistics import Correction, Difference, Summary
-from ner_experiments.tables.scores import Page, Result, groups, reference
-from ner_experiments.tables.spec import Row
+from ner_experiments.tables.scores import Result
 
 ALPHA = 0.05
 """Accepted probability of at least one false claim over all differences of a table that are tested together."""
@@ -96,59 +95,6 @@ def correct_together(
     return [
         Tested(it, p, p_equal, q, smallest_effect, alpha, max(tested(p_values), planned))
         for it, p, p_equal, q in columns
-    ]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A row compared with the reference on one test set: over seeds, and over seeds and sentences.
-
-    test: the difference over seeds, corrected for the number of rows of the table that have a p.
-    seeds: the number of seeds per row with which a difference of this size is detected with 80 % power;
-        None if a row has one seed, or if the means are equal.
-    assumed: if a row has one seed, the difference over seeds under the assumption that its scores vary as those of the
-        table's other rows on the same data do. Else None, as where no row has several seeds. No verdict rests on it.
-    """
-
-    row: Row
-    reference: Row
-    test: Tested
-    over_sentences: Randomization
-    seeds: int | None
-    assumed: Difference | None
-
-    @property
-    def over_seeds(self) -> Difference:
-        return self.test.over_seeds
-
-    @property
-    def verdict(self) -> PairVerdict:
-        return self.test.verdict
-
-
-def compare_rows(page: Page) -> list[Comparison]:
-    """Compare each row with the reference of its data: the row with the best published number."""
-    pairs, sentences = [], list[Randomization]()
-    for group in groups(page.results):
-        best = reference(group)
-        others = [result for result in group if result is not best]
-        pairs += [(result, best, group) for result in others]
-        sentences += over_sentences([(result, best) for result in others])
-    tests = correct_together(
-        [statistics.difference(result.scores, best.scores) for result, best, _ in pairs],
-        page.table.smallest_effect,
-        ALPHA,
-    )
-    return [
-        Comparison(
-            row=result.row,
-            reference=best.row,
-            test=test,
-            over_sentences=of_sentences,
-            seeds=seeds_to_detect(result.measured, best.measured, test.over_seeds.mean),
-            assumed=assumed_difference(result, best, group),
-        )
-        for (result, best, group), test, of_sentences in zip(pairs, tests, sentences, strict=True)
     ]
 
 

@@ -21,8 +21,9 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.main import cli
 from ner_experiments.runs.predictions import read
-from ner_experiments.tables import render, spec
+from ner_experiments.tables import spec
 from ner_experiments.tables.scores import collect
+from ner_experiments.tables.table_view import TableView
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +198,7 @@ def test_a_corpus_that_has_changed_and_a_config_that_would_call_anything_are_ref
 
 def measured(name: str, place: list[str]) -> tuple[dict[str, Any], str]:
     page = collect(spec.load(name), place)
-    return {result.row.label: result.measured for result in page.results}, render.markdown(page)
+    return {result.row.label: result.measured for result in page.results}, TableView(page).markdown()
 
 
 def test_table_4_is_made_of_the_predictions_of_seeds_that_both_rows_have(

@@ -15,8 +15,8 @@ from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import scores as figures
 from ner_experiments.tables import spec
-from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Result
+from ner_experiments.view.table import Grid
 
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3"
 

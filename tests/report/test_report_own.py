@@ -40,7 +40,9 @@ def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_pa
     (table,) = table_page.results_section(entry, {}).grids
     assert table.grid.headings == ["", "mean", "95 %", "parameters", "s per epoch"]
     assert [line[0] for line in table.grid.lines] == labels(entry)
-    assert (entry.missing, entry.off, entry.places, entry.commands) == (0, 0, ("outputs/demo",), ())
+    assert (entry.missing, entry.off, entry.places) == (0, 0, ("outputs/demo",))
+    assert entry.origin is not None
+    assert entry.origin.command == ""
 
 
 def test_of_parts_that_differ_it_is_said_which_they_are(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from ner_experiments.config.conf import PACKAGE, names
 from ner_experiments.report import own_runs
 from ner_experiments.runs import code, status
 from ner_experiments.runs.progress import CHECKPOINT
-from ner_experiments.tables import render
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.sweeps import of_jobs
+from ner_experiments.tables.table_view import TableView
 from ner_experiments.train import train
 
 ROOT = PACKAGE.parent
@@ -221,7 +221,7 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
     page = collect(table, [place, "runtime.reuse=any"])
     assert [*page.results[0].runs] == [1, 2]
     assert page.results[0].runs[1].folder == Path(third["folder"])  # the present code is preferred
-    (said,) = [text for text in render.notes(page) if "different code" in text]
+    (said,) = [text for text in TableView(page).notes if "different code" in text]
     assert "mixes runs of different code" in said
     assert "own_encoders/sizes.py" in said
 

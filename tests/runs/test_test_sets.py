@@ -12,10 +12,10 @@ from tiny_runs import finished
 from ner_experiments.data.gold import gold_digest
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.runs.run import Run, open_run
-from ner_experiments.tables import render
 from ner_experiments.tables.pairs import pairs_of
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.spec import Row, Table
+from ner_experiments.tables.table_view import TableView
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def test_rows_on_other_test_sets_of_one_file_stand_beside_each_other() -> None:
         ["2"],
     ]
     assert [pair.labels for pair in pairs_of(page)] == [("row 0", "row 3")]
-    assert "row 3 - row 0" in render.answer(page) or "row 0 - row 3" in render.answer(page)
+    assert "row 3 - row 0" in TableView(page).answer() or "row 0 - row 3" in TableView(page).answer()
 
 
 def test_a_run_records_the_gold_of_its_test_set(toy_run: Path, tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.runs.archived_run import ArchivedRun, format_counts
 from ner_experiments.runs.predictions import read_file, write_predictions
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import dominant_sentence, render, spec
+from ner_experiments.tables import dominant_sentence, spec
 from ner_experiments.tables.paper_pages import Measured
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row
+from ner_experiments.tables.table_view import TableView
 
 LIST = 57
 """Where the sentence with many names stands, from 0."""
@@ -80,7 +81,7 @@ def page(tmp_path: Path) -> Page:
 def test_a_page_says_that_one_sentence_has_many_of_the_mentions(page: Page) -> None:
     said = "Sentence 58 of made_up's test set has 40 of the 278 mentions."
     assert dominant_sentence.remarks(page) == dominant_sentence.remarks(archived(page)) == [said]
-    assert f"\n- {said}\n" in render.markdown(page)
+    assert f"\n- {said}\n" in TableView(page).markdown()
 
 
 def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import finished, finished_once
-from ner_experiments.tables import render, results_folder, spec
+from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.experiments import compose, deviations, experiments, joined, unfinished
+from ner_experiments.tables.pairs import compare_rows
 from ner_experiments.tables.scores import Page, collect
-from ner_experiments.tables.significance import compare_rows
+from ner_experiments.tables.table_view import TableView
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_runs_that_cannot_be_identified_are_named_with_the_reason(tmp_path: Path
         (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics)))
     page = collect(table, further)
     assert [result.row for result in page.results if result.missing] == [experiment.row]
-    assert "Not measured: msra: not found in" in render.markdown(page)
+    assert "Not measured: msra: not found in" in TableView(page).markdown()
 
 
 def test_runs_that_read_different_files_are_not_put_together() -> None:
@@ -123,9 +124,7 @@ def test_archived_runs_make_the_same_page_as_their_folders(page: Page, tmp_path:
         for one in (page, again)
     )
     assert ours == theirs
-    assert [render.comparison_record(it) for it in compare_rows(again)] == [
-        render.comparison_record(it) for it in compare_rows(page)
-    ]
+    assert [it.comparison() for it in compare_rows(again)] == [it.comparison() for it in compare_rows(page)]
     text = "".join(path.read_text() for path in folder.rglob("*.json"))
     assert str(tmp_path) not in text.replace(str(folder), "")
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
@@ -136,7 +135,7 @@ def test_archived_runs_make_the_same_page_as_their_folders(page: Page, tmp_path:
 def test_an_analysis_has_the_runs_of_the_table_it_analyses() -> None:
     assert experiments(spec.load("li2020_table4")) == experiments(spec.load("li2020_table1"))
     page = collect(spec.load("li2020_table4"))
-    assert "Computed from the runs of li2020_table1" in render.markdown(page)
+    assert "Computed from the runs of li2020_table1" in TableView(page).markdown()
     assert not any(result.measured for result in page.results)
 
 

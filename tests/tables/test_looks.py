@@ -10,9 +10,10 @@ from toy_rows import TOY, finish
 
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.launch.sweeper import jobs_of
-from ner_experiments.tables import render, sweeps
+from ner_experiments.tables import sweeps
 from ner_experiments.tables.looks import at_looks, decide
 from ner_experiments.tables.scores import Page, collect
+from ner_experiments.tables.table_view import TableView
 
 LOOKS = [3, 4, 5]
 SWEEP = ["model=residual", "layers=2,3,4", *TOY]
@@ -83,12 +84,12 @@ def test_a_page_has_the_seeds_of_its_looks_and_says_so_of_the_others() -> None:
         "",
     ]
     means = {it.row.label: it.measured.mean for it in shown.results if it.measured}
-    pairs = json.loads(render.as_json(shown))["pairs"]
+    pairs = json.loads(TableView(shown).json())["pairs"]
     level = levels(LOOKS, 0.05)[0]
     for pair in pairs:
         assert pair["difference"] == pytest.approx(means[pair["a"]] - means[pair["b"]])
         assert (pair["level"], pair["seeds"]) == (level, [3, 3])
-    text = render.markdown(shown)
+    text = TableView(shown).markdown()
     assert f"p corrected is at most the level of the look, {level:.4f}; equal" in text
     assert "at most 5 %; equal" not in text
     assert "layers=3: the verdict is made without seeds 4 and 5, which no look has." in text

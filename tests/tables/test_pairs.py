@@ -16,11 +16,11 @@ from ner_experiments.analysis.statistics import (
     seeds_needed,
 )
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import pairs, render
+from ner_experiments.tables import pairs
 from ner_experiments.tables.pairs import Pair, compare_seeds, verdict_text
-from ner_experiments.tables.render import strip_plot
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
+from ner_experiments.tables.table_view import TableView, strip_plot
 
 LOW, MIDDLE, HIGH = {1: 80.0, 2: 80.5, 3: 80.2}, {1: 84.0, 2: 84.4, 3: 84.1}, {1: 84.3, 2: 84.9, 3: 84.0}
 
@@ -273,8 +273,8 @@ def test_a_single_score_is_not_drawn() -> None:
             (Result(row, dict.fromkeys(seeds, 80.0), runs),),
         )
 
-    assert render.answer(page(1)) == ""
-    assert "|" in render.answer(page(1, 2))
+    assert TableView(page(1)).answer() == ""
+    assert "|" in TableView(page(1, 2)).answer()
 
 
 def test_a_pair_can_be_read_in_either_order() -> None:

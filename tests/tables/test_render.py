@@ -18,9 +18,11 @@ from ner_experiments.main import cli
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import render, spec
+from ner_experiments.tables import spec
+from ner_experiments.tables.pairs import compare_rows
 from ner_experiments.tables.scores import Page, Result, collect
-from ner_experiments.tables.significance import compare_rows
+from ner_experiments.tables.table_view import TableView
+from ner_experiments.view import cells
 
 
 @pytest.fixture
@@ -37,34 +39,34 @@ def test_pages_say_where_p_covers_sentences_alone(page: Page) -> None:
     one = replace(page.results[5], runs={1: page.results[5].runs[2]}, scores={1: page.results[5].scores[2]})
     single = replace(page, results=(page.results[0], one))
     (compared,) = compare_rows(single)
-    p = render.probability(compared.over_sentences.p)
-    text = render.markdown(single)
+    p = cells.probability(compared.over_sentences.p)
+    text = TableView(single).markdown()
     headings = ["difference", "p over sentences alone", "95 %, spread assumed", "verdict"]
     assert f"|  | {' | '.join(headings)} |" in text
     assert compared.assumed is not None
     assumed = f"{compared.assumed.low:.2f} to {compared.assumed.high:.2f}"
-    assert f"| {compared.over_seeds.mean:+.2f} | {p} | {assumed} | open |" in text
+    assert f"| {compared.test.over_seeds.mean:+.2f} | {p} | {assumed} | open |" in text
     assert "no verdict rests on it" in text
     assert "Seeds needed" not in text  # the legend explains the columns that there are
-    latex = render.latex(single)
+    latex = TableView(single).latex()
     assert " & ".join(headings).replace("%", r"\%") in latex
     assert "no verdict rests on it" in latex
-    (record,) = json.loads(render.as_json(single))["comparisons"]
+    (record,) = json.loads(TableView(single).json())["comparisons"]
     assert (record["p_over_seeds_and_sentences"], record["p_over_sentences"]) == (
         None,
         compared.over_sentences.p,
     )
-    assert "sentences alone" not in render.markdown(page)
+    assert "sentences alone" not in TableView(page).markdown()
 
 
 def test_p_values_are_corrected_within_the_table(page: Page) -> None:
     third = replace(page.results[0], row=replace(page.results[0].row, label="again"))
     compared = compare_rows(replace(page, results=(*page.results, third)))
-    raw = [it.over_seeds.p for it in compared]
+    raw = [it.test.over_seeds.p for it in compared]
     assert None not in raw
     assert len(raw) == 2
     assert [it.test.p_adjusted for it in compared] == [min(1, 2 * p) for p in raw if p is not None]
-    assert "| p corrected |" in render.markdown(page)
+    assert "| p corrected |" in TableView(page).markdown()
 
 
 def test_scores_are_summed_up_and_compared_with_the_best_published_row(page: Page) -> None:
@@ -76,16 +78,16 @@ def test_scores_are_summed_up_and_compared_with_the_best_published_row(page: Pag
     assert ours.measured.sd == pytest.approx(statistics.stdev(scores))
     assert ours.against is None  # other data than the published number's
     (compared,) = compare_rows(page)
-    assert (compared.row.label, compared.reference.label) == ("stacked, 2 layers", "residual, 4 layers")
-    assert compared.over_seeds.test == "Welch t"
-    assert compared.over_sentences.difference == pytest.approx(compared.over_seeds.mean / 100)
+    assert (compared.labels[0], compared.labels[1]) == ("stacked, 2 layers", "residual, 4 layers")
+    assert compared.test.over_seeds.test == "Welch t"
+    assert compared.over_sentences.difference == pytest.approx(compared.test.over_seeds.mean / 100)
 
 
 def test_runs_that_scored_test_every_epoch_show_the_oracle_epoch_gain(page: Page, here: str) -> None:
-    assert "oracle epoch" not in render.markdown(page)
+    assert "oracle epoch" not in TableView(page).markdown()
     ours = page.results[5].runs[2]
     (ours.folder / "test_every_epoch.csv").write_text("epoch,test_f1\n1,0.25\n2,0.999\n3,0.5\n")
-    (row,) = [line for line in render.markdown(page).splitlines() if line.startswith("| residual, 4")]
+    (row,) = [line for line in TableView(page).markdown().splitlines() if line.startswith("| residual, 4")]
     assert row.endswith(f"| {99.9 - ours.score:+.2f} |")
     assert page.results[0].oracle_epoch_gain() is None
 
@@ -103,7 +105,7 @@ def test_published_numbers_are_compared_on_the_same_data_only() -> None:
 def test_a_line_has_the_published_number_then_ours_and_the_gap_between_them() -> None:
     table = spec.load("zukov2018_table1")
     (row,) = [row for row in table.rows if row.run is not None]
-    grid = render.results(Page(table, (Result(row, {1: 90.0, 2: 92.0}),)))
+    grid = TableView(Page(table, (Result(row, {1: 90.0, 2: 92.0}),))).results
     line = dict(zip(grid.headings, grid.lines[0], strict=True))
     assert line["published"].startswith("91.48")
     assert line["ours"].startswith("91.00 ± 1.41 (2)")
@@ -128,7 +130,7 @@ def test_tags_are_counted_by_tokens(tmp_path: Path) -> None:
 
 
 def test_json_has_what_was_published_and_what_was_measured(page: Page) -> None:
-    content: Any = json.loads(render.as_json(page))
+    content: Any = json.loads(TableView(page).json())
     assert content["deviations"] == TOY
     assert [row["published"] for row in content["rows"]] == [
         90.55,
@@ -149,27 +151,27 @@ def test_json_has_what_was_published_and_what_was_measured(page: Page) -> None:
 
 
 def test_csv_and_markdown_and_latex_agree_with_json(page: Page) -> None:
-    rows: Any = json.loads(render.as_json(page))["rows"]
-    lines = list(csv.DictReader(io.StringIO(render.as_csv(page))))
+    rows: Any = json.loads(TableView(page).json())["rows"]
+    lines = list(csv.DictReader(io.StringIO(TableView(page).csv())))
     assert [line["label"] for line in lines] == [row["label"] for row in rows]
     measured = rows[5]["measured"]
     assert float(lines[5]["mean"]) == measured["mean"]
     assert lines[1]["mean"] == ""
     figure = f"{measured['mean']:.2f} ± {measured['sd']:.2f} (3)"
-    assert f"| residual, 4 layers [1] | 92.22 | {figure} |" in render.markdown(page)
+    assert f"| residual, 4 layers [1] | 92.22 | {figure} |" in TableView(page).markdown()
     in_latex = figure.replace("±", r"$\pm$")
-    assert f"residual, 4 layers [1] & 92.22 & {in_latex} &" in render.latex(page)
-    assert "**Not the paper's settings:** `data=toy_zh" in render.markdown(page)
-    assert "[1] table 7 says 92.17 of the same model" in render.markdown(page)
-    assert r"data=toy\_zh" in render.latex(page)
+    assert f"residual, 4 layers [1] & 92.22 & {in_latex} &" in TableView(page).latex()
+    assert "**Not the paper's settings:** `data=toy_zh" in TableView(page).markdown()
+    assert "[1] table 7 says 92.17 of the same model" in TableView(page).markdown()
+    assert r"data=toy\_zh" in TableView(page).latex()
     noted = replace(page, table=replace(page.table, notes=("50 % of weibo_2 & msra",)))
-    assert "- 50 % of weibo_2 & msra" in render.markdown(noted)
-    assert r"50 \% of weibo\_2 \& msra" in render.latex(noted)
+    assert "- 50 % of weibo_2 & msra" in TableView(noted).markdown()
+    assert r"50 \% of weibo\_2 \& msra" in TableView(noted).latex()
 
 
 def test_rows_that_were_not_run_say_what_they_need(page: Page) -> None:
     assert page.results[1].reads == ("toy_zh",)
-    (row,) = [line for line in render.markdown(page).splitlines() if line.startswith("| stacked, 3")]
+    (row,) = [line for line in TableView(page).markdown().splitlines() if line.startswith("| stacked, 3")]
     assert "| not run |" in row  # all it reads was there for the others
 
 
@@ -199,7 +201,7 @@ def test_what_a_row_needs_is_what_no_run_has_read_here() -> None:
     page = replace(page, results=tuple(ran))
     assert page.needs(of["Senna, BI-LSTM-CRF, NER"]) == ["senna.txt"]
     assert page.needs(of["random, LSTM, chunks"]) == ["conll2000"]
-    grid = render.results(page)
+    grid = TableView(page).results
     cells = {line[0]: line[2] for line in grid.lines}
     assert cells["Senna, LSTM, POS"] == "not run (reads ptb, senna.txt)"
     assert cells["Senna, Conv-CRF (Collobert et al. 2011), POS, cited"] == ""
@@ -208,7 +210,7 @@ def test_what_a_row_needs_is_what_no_run_has_read_here() -> None:
 def test_the_xor_table_reads_what_its_command_wrote(tmp_path: Path) -> None:
     made_up_trials.write(tmp_path / "xor", {"baseline": made_up_trials.model([3, 3], [3, 2])})
     page = collect(spec.load("xor"), [f"output_dir={tmp_path}"])
-    assert "| Baseline, CRF | 3 | 2.50 ± 0.71 (2) |" in render.markdown(page)
+    assert "| Baseline, CRF | 3 | 2.50 ± 0.71 (2) |" in TableView(page).markdown()
     assert page.results[2].measured is None
     with pytest.raises(
         ValueError, match="xor: its rows are no training runs and take no overrides: layers=3"
@@ -236,7 +238,7 @@ def test_the_command_lists_prints_and_refuses(
     assert [line.split()[0] for line in listed] == spec.names()
     output = here.partition("=")[2]
     assert cli(["table", TABLE, "--json", *TOY, "--output", output]) == 0
-    assert capsys.readouterr().out == render.as_json(page)
+    assert capsys.readouterr().out == TableView(page).json()
     assert cli(["table", "yang2020_table99"]) == 1
     assert "there is no table 'yang2020_table99'; did you mean" in capsys.readouterr().err
     for options in (["--archive", TABLE], ["--json"], ["--over"]):
@@ -249,21 +251,21 @@ def test_the_command_lists_prints_and_refuses(
 def test_a_declared_stand_in_is_on_every_page_of_its_table(here: str) -> None:
     vectors = "random character vectors in place of those of Li et al. (2018)"
     weibo = collect(spec.load("yang2020_table9"), [here])
-    assert f"**Not what the paper had:** {vectors}." in render.markdown(weibo)
-    assert f"Not what the paper had: {vectors}." in render.latex(weibo)
-    assert json.loads(render.as_json(weibo))["stand_ins"] == [vectors]
+    assert f"**Not what the paper had:** {vectors}." in TableView(weibo).markdown()
+    assert f"Not what the paper had: {vectors}." in TableView(weibo).latex()
+    assert json.loads(TableView(weibo).json())["stand_ins"] == [vectors]
     named = collect(spec.load("yang2020_table9"), [here, "words=vectors", "words.input.path=sgns.char"])
-    assert "Not what the paper had" not in render.markdown(named)
+    assert "Not what the paper had" not in TableView(named).markdown()
 
 
 def test_a_stand_in_declared_by_an_override_is_printed_beside_the_path(here: str) -> None:
     small = "MiniLM in place of BERT-Base"
     overrides = [here, "words.input.path=minilm", f"words.stand_in={small}"]
     page = collect(spec.load("yang2020_table6"), overrides)
-    assert f"**Not what the paper had:** {small}." in render.markdown(page)
-    assert f"Not what the paper had: {small}." in render.latex(page)
-    assert json.loads(render.as_json(page))["stand_ins"] == [small]
-    assert "words.input.path=minilm" in render.markdown(page)
+    assert f"**Not what the paper had:** {small}." in TableView(page).markdown()
+    assert f"Not what the paper had: {small}." in TableView(page).latex()
+    assert json.loads(TableView(page).json())["stand_ins"] == [small]
+    assert "words.input.path=minilm" in TableView(page).markdown()
     assert collect(spec.load("yang2020_table6"), [here]).stand_ins == []
 
 
@@ -276,7 +278,7 @@ def test_a_stand_in_of_some_rows_names_them(here: str) -> None:
 
 def test_every_comparison_has_a_verdict_and_an_open_one_what_would_be_detected(page: Page) -> None:
     (compared,) = compare_rows(page)
-    (record,) = json.loads(render.as_json(page))["comparisons"]
+    (record,) = json.loads(TableView(page).json())["comparisons"]
     assert record["verdict"] == compared.verdict == "behind"
     assert record["detectable"] is None
     wide = replace(page, table=replace(page.table, smallest_effect=1e6))
@@ -288,10 +290,10 @@ def test_every_comparison_has_a_verdict_and_an_open_one_what_would_be_detected(p
     (compared,) = compare_rows(noisy)
     assert compared.verdict == "open"
     assert compared.test.detectable is not None
-    for text in (render.markdown(noisy), render.latex(noisy)):
+    for text in (TableView(noisy).markdown(), TableView(noisy).latex()):
         assert "detectable" in text
         assert f"{compared.test.detectable:.2f}" in text
-    assert "| detectable |" not in render.markdown(page)
+    assert "| detectable |" not in TableView(page).markdown()
     assert compare_rows(replace(noisy, table=replace(page.table, smallest_effect=1e6)))[0].verdict == "equal"
 
 
@@ -303,8 +305,8 @@ def test_a_single_run_has_an_interval_with_the_spread_of_the_other_rows(page: Pa
     assert compared.verdict == "open"
     assert compared.assumed is not None
     assert compared.assumed.low is not None
-    assert f"| {compared.assumed.low:.2f} to" in render.markdown(single)
-    assert "No verdict rests on it." in render.markdown(single)
-    (record,) = json.loads(render.as_json(single))["comparisons"]
+    assert f"| {compared.assumed.low:.2f} to" in TableView(single).markdown()
+    assert "No verdict rests on it." in TableView(single).markdown()
+    (record,) = json.loads(TableView(single).json())["comparisons"]
     assert record["assumed"]["low"] == compared.assumed.low
-    assert "spread assumed" not in render.markdown(page)
+    assert "spread assumed" not in TableView(page).markdown()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from toy_rows import page_of
 
-from ner_experiments.tables import render
 from ner_experiments.tables.reproducibility import coefficient_of_variation, rank_correlation, reproducibility
+from ner_experiments.tables.table_view import TableView
 
 
 def test_the_coefficient_is_that_of_the_paper() -> None:
@@ -37,7 +37,7 @@ def test_ranks_are_compared_from_three_rows_on() -> None:
 def test_a_page_says_how_close_the_scores_are_and_other_data_do_not_count(tmp_path: Path) -> None:
     page = page_of(f"output_dir={tmp_path}")
     assert reproducibility(page) == []  # of other data than the published
-    assert "CV*" not in render.markdown(page)
+    assert "CV*" not in TableView(page).markdown()
     same = replace(page, results=tuple(replace(it, comparable=True) for it in page.results))
     (found,) = reproducibility(same)
     assert (found.rows, found.rank_correlation) == (2, None)
@@ -51,6 +51,6 @@ def test_a_page_says_how_close_the_scores_are_and_other_data_do_not_count(tmp_pa
     ]
     # 1 / (sqrt(2) c4(2)) is sqrt(pi) / 2
     assert found.cv == pytest.approx(100 * 1.125 * np.mean(expected))
-    assert f"toy_zh (2 rows) CV* {found.cv:.2f} %." in render.markdown(same)
-    assert f"toy\\_zh (2 rows) CV* {found.cv:.2f} \\%." in render.latex(same)
-    assert json.loads(render.as_json(same))["reproducibility"] == [found.record()]
+    assert f"toy_zh (2 rows) CV* {found.cv:.2f} %." in TableView(same).markdown()
+    assert f"toy\\_zh (2 rows) CV* {found.cv:.2f} \\%." in TableView(same).latex()
+    assert json.loads(TableView(same).json())["reproducibility"] == [found.record()]

@@ -9,7 +9,7 @@ from toy_rows import TOY, page_of
 
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
-from ner_experiments.tables import results_folder, spec
+from ner_experiments.tables import origin, results_folder, spec
 from ner_experiments.tables.scores import Page, collect
 
 
@@ -51,7 +51,7 @@ def test_a_page_without_runs_says_nothing_of_their_making(page: Page, tmp_path: 
     ],
 )
 def test_a_changed_source_is_marked_at_its_commit(commit: str | None, shown: str) -> None:
-    assert results_folder.short_commit({"commit": commit}) == shown
+    assert origin.short_commit({"commit": commit}) == shown
 
 
 def test_an_analysis_is_archived_with_the_runs_it_is_made_from(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import corpora_in
 from ner_experiments.tables import spec
 from ner_experiments.tables.pairs import published_best_holds
-from ner_experiments.tables.render import notes
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.results_folder import SUMMARIES, summaries
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
+from ner_experiments.tables.table_view import TableView
 
 ONE_CORPUS = Run(Path("anywhere"), {"data": {"checksum": "abc", "name": "toy", "gold": "abc"}})
 """A run of which only the corpus is known."""
@@ -73,7 +73,7 @@ def test_rows_on_other_files_than_the_archived_ones_are_not_compared_with_the_pa
     assert rows[2].against is None
     assert [it.rows for it in reproducibility(page)] == [2]
     without_runs = replace(page, results=tuple(replace(row, runs={}) for row in rows))
-    assert f"{rows[2].row.label}: {rows[2].remark}." in notes(without_runs)
+    assert f"{rows[2].row.label}: {rows[2].remark}." in TableView(without_runs).notes
 
 
 @pytest.mark.parametrize(

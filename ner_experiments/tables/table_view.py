@@ -1,0 +1,358 @@
+"""A table beside what was measured, with all that its outputs show."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ner_experiments.tables import code_remarks, dominant_sentence, sweep_registration
+from ner_experiments.tables.differences import ALL_PAIRS, WITH_THE_BEST, Differences
+from ner_experiments.tables.looks import decide
+from ner_experiments.tables.origin import origin
+from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, verdict_text
+from ner_experiments.tables.reproducibility import reproducibility
+from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.view import cells, pages
+from ner_experiments.view.table import Grid
+from ner_experiments.xor.results import HEADINGS, PICTURE, table_lines
+
+MEANS = "In percent: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds."
+OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds."
+LEGEND = (
+    f'{OURS} "Expected": whether the published number lies in the 95 % prediction interval for as many runs '
+    "of ours."
+)
+COEFFICIENT = (
+    "How close published and measured scores are, by QRA++ (Belz 2025), as mean coefficient of variation (CV*) and "
+    "Spearman's rank correlation:"
+)
+OF_A_SWEEP = f"{MEANS} test: the score at the epoch selected on dev."
+TRIALS = (
+    "Phrases learned, of 4. Ours: mean ± standard deviation (trainings), and the 95 % t-interval of the mean."
+)
+ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that both rows have."
+BOTH_ORIGINS = "Runs marked archived are kept in results/; the others are run folders."
+GAIN = "oracle-epoch gain"
+ORACLE_EPOCH = (
+    "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
+    "(audit.test_every_epoch=true)."
+)
+PUBLISHED_HEADINGS = ("published", "ours - published", "expected")
+OF_A_ROW = ("label", "published", "published_sd", "published_runs", "cited")
+SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
+"""The columns of a CSV file: for what was published, and for what was measured."""
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table of which every output, from the terminal to the report, is a template.
+
+    What takes tests of all rows is computed when an output first asks for it.
+    """
+
+    page: Page
+
+    @property
+    def title(self) -> str:
+        return self.page.table.title
+
+    @property
+    def source(self) -> str:
+        return self.page.table.source
+
+    @property
+    def is_sweep(self) -> bool:
+        return self.page.table.is_sweep
+
+    @property
+    def deviations_heading(self) -> str:
+        return self.page.deviations_heading
+
+    @property
+    def deviations(self) -> str:
+        return " ".join(self.page.deviations)
+
+    @property
+    def stand_ins(self) -> str:
+        return "; ".join(self.page.stand_ins)
+
+    @cached_property
+    def standing(self) -> str:
+        """Whether the runs are registered or exploratory; empty for published tables without a registration."""
+        return sweep_registration.statement(self.page)
+
+    # The answer of a sweep
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """All pairs of rows on one test set; in a sweep with looks, each as tested at the look that decided it."""
+        table = self.page.table
+        return (
+            [*decide(self.page, table.looks, table.seeds[0]).pairs.values()]
+            if table.looks
+            else pairs_of(self.page)
+        )
+
+    @cached_property
+    def verdict(self) -> str:
+        """Verdicts on the pairs of a sweep's rows, and a sentence if not all rows are on one test set."""
+        parts = [verdict_text(self.pairs)] if self.pairs else []
+        if (number := len(groups(self.page.results))) > 1:
+            parts.append(
+                f"The rows were scored on {number} test sets; rows on different ones are not compared."
+            )
+        return " ".join(parts)
+
+    @property
+    def has_looks(self) -> bool:
+        return bool(self.page.table.looks and self.page.runs)
+
+    @property
+    def looks(self) -> list[str]:
+        """What each look has decided."""
+        table = self.page.table
+        return decide(self.page, table.looks, table.seeds[0]).history if self.has_looks else []
+
+    @property
+    def strip_plots(self) -> list[str]:
+        """The rows on each test set as a plot in text; none for a single score, which was printed with its run."""
+        drawn = [it for it in groups(self.page.results) if sum(len(row.scores) for row in it) > 1]
+        return ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
+
+    @cached_property
+    def differences(self) -> Differences | None:
+        """Of a sweep, all pairs of rows; else each row and the one with the best published number."""
+        if self.is_sweep:
+            return Differences(ALL_PAIRS, self.pairs) if self.pairs else None
+        compared = compare_rows(self.page)
+        return Differences(WITH_THE_BEST, compared) if compared else None
+
+    # The table
+
+    @cached_property
+    def results(self) -> Grid:
+        """The published and measured scores of all rows, without the columns that no row can fill."""
+        left_out = [] if self.page.table.is_published else [*PUBLISHED_HEADINGS]
+        if not any(result.oracle_epoch_gain() is not None for result in self.page.results):
+            left_out.append(GAIN)
+        lines = [self.cells_of(number, result) for number, result in numbered(self.page)]
+        grid = Grid([*lines[0]], [[*line.values()] for line in lines]).without(left_out)
+        # of a sweep nothing is published, so all scores are ours
+        return grid.renamed({"ours": "test"}) if self.is_sweep else grid
+
+    def cells_of(self, number: int, result: Result) -> dict[str, str]:
+        """The cells of a row by the headings of their columns. number: that of its note."""
+        row, ours, against, cost = result.row, result.measured, result.against, result.cost()
+        cited, note = ", cited" if row.cited else "", f" [{number}]" if row.note else ""
+        return {
+            "": f"{row.label}{cited}{note}",
+            "published": cells.published(row.published, row.sd, row.runs) + cells.figures(row.also),
+            "ours": self.measured(result),
+            "95 %": cells.interval(ours),
+            "ours - published": cells.points(against.difference, "+") if against else "",
+            "expected": {None: "", True: "yes", False: "no"}[against.inside if against else None],
+            "parameters": f"{cost['parameters']:,}" if cost else "",
+            "s per epoch": f"{cost['seconds_per_epoch']:.1f}" if cost else "",
+            GAIN: cells.points(result.oracle_epoch_gain(), "+"),
+        }
+
+    def measured(self, result: Result) -> str:
+        """The row's mean as text; without runs, a note that names the data that it needs."""
+        if result.measured is not None:
+            archived = sum(run.archived for run in result.runs.values()) if self.has_both_origins else 0
+            number = "" if archived == len(result.runs) else f"{archived} "
+            kept = f", {number}archived" if archived else ""
+            return cells.score(result.measured) + cells.figures(result.also()) + kept
+        needs = self.page.needs(result)
+        return ("not run" if result.reads else "") + (f" (reads {', '.join(needs)})" if needs else "")
+
+    @cached_property
+    def has_both_origins(self) -> bool:
+        """Whether some runs are archived in results/ and others are run folders."""
+        return len({run.archived for run in self.page.runs}) > 1
+
+    @property
+    def explanation(self) -> str:
+        """Explanation of the columns of scores, by the kind of table."""
+        table = self.page.table
+        if table.command:
+            return TRIALS
+        if table.is_sweep:
+            return OF_A_SWEEP
+        if not table.is_published:
+            return OURS
+        return ANALYZED if table.analysis else LEGEND
+
+    @cached_property
+    def closeness(self) -> str:
+        """Coefficients of variation and rank correlations of published and measured scores, if there are any."""
+        found = reproducibility(self.page)
+        return f"{COEFFICIENT} {'; '.join(map(str, found))}." if found else ""
+
+    @property
+    def oracle_epoch(self) -> str:
+        return ORACLE_EPOCH if GAIN in self.results.headings else ""
+
+    @property
+    def legend(self) -> list[str]:
+        """Paragraphs below the table of scores."""
+        origins = BOTH_ORIGINS if self.has_both_origins else ""
+        return [*filter(None, [self.explanation, self.closeness, origins, self.oracle_epoch])]
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Notes on rows, by number, on the table and on the test sets, and why runs were not used."""
+        page, table = self.page, self.page.table
+        texts = [f"[{number}] {result.row.note}" for number, result in numbered(page) if result.row.note]
+        texts += table.notes
+        if table.analysis:
+            texts.append(f"Computed from the runs of {table.analysis}.")
+        if table.command:
+            texts.append(f"Measured by `{table.command}`.")
+        texts += [*code_remarks.remarks(page), *dominant_sentence.remarks(page)]
+        labels: dict[str, list[str]] = {}
+        for result in page.results:
+            labels.setdefault(result.remark, []).append(result.row.label)
+        texts += [f"{'; '.join(rows)}: {remark}." for remark, rows in labels.items() if remark]
+        reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
+        return texts + [f"Not measured: {reason}" for reason in reasons]
+
+    # Its outputs
+
+    def markdown(self) -> str:
+        """The whole table with differences between rows and notes; of a sweep, with its answer first."""
+        return pages.page("table.md.j2", view=self, root="", origin=None)
+
+    def results_page(self, root: str) -> str:
+        """The page in results/, with the provenance of its numbers. root: that of the checkout, seen from the page."""
+        made = origin(self.page, self.page.runs)
+        trials = self.page.trials
+        models = Grid(HEADINGS, table_lines(trials.models)) if trials else None
+        return pages.page("table.md.j2", view=self, root=root, origin=made, models=models, picture=PICTURE)
+
+    def answer(self) -> str:
+        """Answer of a sweep in Markdown: its verdict, its rows as plots in text, and all pairs of rows."""
+        return pages.page("answer.md.j2", view=self, root="")
+
+    def latex(self) -> str:
+        """LaTeX for \\usepackage{booktabs}: a tabular, a second one if rows are compared, and the notes as text."""
+        return pages.page("table.tex.j2", view=self)
+
+    def csv(self) -> str:
+        """CSV with one line per row and one column per figure; cells without a figure are empty."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*OF_A_ROW, *SUMMARY])
+        for line in map(row_record, self.page.results):
+            measured = line["measured"] or {}
+            writer.writerow([*(line[key] for key in OF_A_ROW), *(measured.get(key) for key in SUMMARY)])
+        return file.getvalue()
+
+    def json(self) -> str:
+        return json.dumps(self.record(), indent=2, ensure_ascii=False) + "\n"
+
+    def record(self) -> dict[str, Any]:
+        """The table by name. A sweep has a verdict instead of `comparisons`, whose tests differ from those of pairs."""
+        page = self.page
+        content = {
+            "name": page.table.name,
+            "title": self.title,
+            "source": self.source,
+            "deviations": list(page.deviations),
+            "stand_ins": page.stand_ins,
+            "rows": [*map(row_record, page.results)],
+        }
+        if self.is_sweep:
+            content["verdict"] = self.verdict
+        else:
+            compared = self.differences.pairs if self.differences else []
+            content["comparisons"] = [pair.comparison() for pair in compared]
+        return content | {
+            "pairs": [pair.record() for pair in self.pairs],
+            "registration": sweep_registration.record(page),
+            "reproducibility": [it.record() for it in reproducibility(page)],
+            "notes": self.notes,
+        }
+
+
+def row_record(result: Result) -> dict[str, Any]:
+    """The row of a table by name: what was published, and what was measured."""
+    row = result.row
+    return {
+        "label": row.label,
+        "published": row.published,
+        "published_sd": row.sd,
+        "published_runs": row.runs,
+        "also": dict(row.also),
+        "cited": row.cited,
+        "reads": list(result.reads),
+        "measured": measured_record(result),
+    }
+
+
+def measured_record(result: Result) -> dict[str, Any] | None:
+    ours, against = result.measured, result.against
+    if ours is None:
+        return None
+    return {
+        "mean": ours.mean,
+        "sd": ours.sd,
+        "n": ours.n,
+        "low": ours.low,
+        "high": ours.high,
+        "difference": against.difference if against else None,
+        "expected": against.inside if against else None,
+        "also": result.also(),
+        "cost": result.cost(),
+        "oracle_epoch_gain": result.oracle_epoch_gain(),
+        "scores": dict(result.scores),
+        "folders": {seed: str(run.folder) for seed, run in result.runs.items()},
+    }
+
+
+def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
+    """The test scores of rows on one axis, in text: each seed, the mean, and its 95 % t-interval.
+
+    The axis spans the points and not the intervals, since those of two seeds would dwarf them; an interval that goes
+    beyond it ends in `<` or `>`. A seed is drawn over the end of an interval, and one at the mean as `O`.
+    """
+    points = [score for row in rows for score in row.scores.values()]
+    low, high = min(points), max(points)
+    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
+    room = max(len(row.row.label) for row in rows)
+
+    def column(value: float) -> int:
+        return round((width - 1) * (value - low) / (high - low))
+
+    lines = []
+    for row in rows:
+        ours, cells = row.measured, [" "] * (width + 2)
+        assert ours is not None
+        if ours.low is not None and ours.high is not None:
+            left, right = max(-1, column(ours.low)), min(width, column(ours.high))
+            cells[left + 1 : right + 2] = "-" * (right - left + 1)
+            cells[left + 1], cells[right + 1] = "[<"[left < 0], "]>"[right == width]
+        cells[column(ours.mean) + 1] = "|"
+        for score in row.scores.values():
+            cells[column(score) + 1] = "o" if cells[column(score) + 1] not in "|O" else "O"
+        lines.append(f"{row.row.label:<{room}} {''.join(cells)} {ours.mean:.2f}")
+    axis = f"{low:.2f}".ljust(width - len(f"{high:.2f}")) + f"{high:.2f}"
+    return [
+        *lines,
+        f"{'':<{room}}  {axis}",
+        f"{'':<{room}}  o: one seed; |: mean; O: both; [-]: 95 % t-interval",
+    ]
+
+
+def numbered(page: Page) -> list[tuple[int, Result]]:
+    """Each row with the number of its note; a row without one has the number of the next note."""
+    pairs, number = [], 1
+    for result in page.results:
+        pairs.append((number, result))
+        number += bool(result.row.note)
+    return pairs
