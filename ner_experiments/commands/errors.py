@@ -20,6 +20,7 @@ from ner_experiments.analysis.row_errors import (
 )
 from ner_experiments.analysis.statistics import Summary
 from ner_experiments.tables.sweeps import named_runs
+from ner_experiments.utils.terminal import print_markdown
 from ner_experiments.utils.text import markdown_table, percent
 
 Grid = list[list[str]]
@@ -41,23 +42,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    print(output(arguments), end="")
-    return 0
-
-
-def output(arguments: argparse.Namespace) -> str:
-    """Markdown, or JSON with --json."""
     if arguments.sentences < 0:
         raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
     seed_groups = row_errors.rows(named_runs(arguments.runs))
     pairs = row_errors.pairs(seed_groups)
     if not arguments.json:
-        return markdown(seed_groups, pairs, arguments.sentences)
+        print_markdown(markdown(seed_groups, pairs, arguments.sentences))
+        return 0
     content = {
         "rows": [row.record() for row in seed_groups],
         "pairs": [pair.record(arguments.sentences) for pair in pairs],
     }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    print(json.dumps(content, indent=2, ensure_ascii=False))
+    return 0
 
 
 def markdown(rows: Sequence[RowErrors], pairs: Sequence[RowPair], sentences: int) -> str:

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError("--on shows scores; --archive keeps those of all test sets without it")
         print(f"archived in {archive(arguments)}")
     else:
-        print(rendered(arguments), end="")
+        write(arguments)
     return 0
 
 
@@ -177,11 +177,12 @@ def print_search(search: Search, arguments: argparse.Namespace) -> None:
         search_summary.show(search)
 
 
-def rendered(arguments: argparse.Namespace) -> str:
-    """The table in the requested format; Markdown ends with the folders of its runs."""
+def write(arguments: argparse.Namespace) -> None:
+    """Print the table in the requested format, or drawn on a terminal and as Markdown elsewhere, with its folders."""
     from ner_experiments.report.entries import collected  # slow to import: SciPy
     from ner_experiments.tables.scores import on_test
     from ner_experiments.tables.table_view import TableView
+    from ner_experiments.utils.terminal import print_markdown
 
     table, overrides = requested(arguments)
     page = collected(table, overrides, Path("results"))
@@ -191,9 +192,9 @@ def rendered(arguments: argparse.Namespace) -> str:
     if arguments.format == "csv" and table.is_sweep:
         print("The pairs of rows and the verdict are printed with --json instead of --csv.", file=sys.stderr)
     if arguments.format:
-        return {"latex": view.latex, "csv": view.csv, "json": view.json}[arguments.format]()
-    text = view.markdown()
-    return f"{text}\n{places(page)}\n" if page.runs else text
+        print({"latex": view.latex, "csv": view.csv, "json": view.json}[arguments.format](), end="")
+    else:
+        print_markdown(f"{view.markdown()}\n{places(page)}\n" if page.runs else view.markdown())
 
 
 def places(page: Page) -> str:

@@ -163,13 +163,16 @@ class TableSweeper(Sweeper):
 def show_table(page: "Page", *, of_a_table: bool) -> None:
     """Print the table, or for a sweep of the command line its verdict and how it is called."""
     from ner_experiments.tables.table_view import TableView  # slow to import: SciPy
+    from ner_experiments.utils.terminal import print_markdown
 
     table = page.table
     if of_a_table:
-        print(f"\n{TableView(page).markdown()}")
+        print()
+        print_markdown(f"{TableView(page).markdown()}\n")
     elif page.runs:
         if answer := TableView(page).answer():
-            print(f"\n{answer}")
+            print()
+            print_markdown(f"{answer}\n")
         place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
         name = shlex.join([table.name, *([place] if place else [])])
         print(

@@ -1,15 +1,11 @@
-"""A table of text cells, and its form in Markdown, LaTeX and the terminal. The report's pages have it as HTML."""
+"""A table of text cells, and its form in Markdown and LaTeX. The terminal draws the Markdown; the report has HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from ner_experiments.utils.text import markdown_table
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -66,19 +62,6 @@ class Grid:
         columns = "l" + "r" * (len(self.headings) - 1)
         begin, end = f"\\begin{{tabular}}{{{columns}}}\n\\toprule", "\\bottomrule\n\\end{tabular}"
         return "\n".join([begin, heading, "\\midrule", *lines, end])
-
-    def rich(self) -> Table:
-        """A table for the terminal, whose cells are wrapped where it is too wide."""
-        from rich.box import SIMPLE_HEAD  # only needed on a terminal
-        from rich.markup import escape
-        from rich.table import Table
-
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for number, heading in enumerate(self.headings):
-            table.add_column(escape(heading), justify="right" if number else "left", overflow="fold")
-        for line in self.lines:
-            table.add_row(*map(escape, line))
-        return table
 
 
 def latex(text: str) -> str:

@@ -10,7 +10,6 @@ from places import RESULTS
 
 from ner_experiments.main import cli
 from ner_experiments.report import entries, write
-from ner_experiments.report.table_page import verdict_first
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import scores as figures
@@ -65,7 +64,7 @@ def test_a_tables_page_says_what_its_markdown_says(report: Path) -> None:
     assert len(expected) == 17
     for line in expected:
         shown = [line[0] or "row", *line[1:]]
-        assert shown in found or verdict_first(shown) in found
+        assert shown in found or [shown[0], shown[-1], *shown[1:-1]] in found  # differences: verdict first
 
 
 def test_a_rows_page_says_what_its_runs_scored(report: Path) -> None:

@@ -102,8 +102,8 @@ def test_confusion_is_a_mean_over_runs_and_coloured_by_share(row: RowErrors) -> 
     section = confusion_section(row.confusion())
     assert section is not None
     (shown,) = section.grids
-    assert shown.grid.headings == ("gold", "LOC", "PER", "none")
-    assert shown.grid.lines == [["LOC", "1", "0.5", "0.5"], ["PER", "0", "4", "0"], ["none", "0", "0", "0"]]
+    assert shown.headings == ("gold", "LOC", "PER", "none")
+    assert shown.lines == [["LOC", "1", "0.5", "0.5"], ["PER", "0", "4", "0"], ["none", "0", "0", "0"]]
     assert shown.heat == [[0.5, 0.25, 0.25], [0, 1, 0], [0, 0, 0]]
 
 
@@ -208,7 +208,7 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
             {1: ArchivedRun(Path("archived"), metrics, {"test_every_epoch": test_scores})}
         ).grids
         assert said in shown.caption
-        assert shown.grid.lines[0][-2:] == ["1.0", "500"]
+        assert shown.lines[0][-2:] == ["1.0", "500"]
 
 
 def test_f1_by_type_has_the_interval_of_f1_over_seeds() -> None:

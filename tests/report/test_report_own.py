@@ -38,8 +38,8 @@ def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_pa
         assert [*result.runs] == [1, 2]
     assert {run.folder for run in entry.runs} == set(folders)
     (table,) = table_page.results_section(entry, {}).grids
-    assert table.grid.headings == ["", "mean", "95 %", "parameters", "s per epoch"]
-    assert [line[0] for line in table.grid.lines] == labels(entry)
+    assert table.headings == ["", "mean", "95 %", "parameters", "s per epoch"]
+    assert [line[0] for line in table.lines] == labels(entry)
     assert (entry.missing, entry.off, entry.places) == (0, 0, ("outputs/demo",))
     assert entry.origin is not None
     assert entry.origin.command == ""
