@@ -52,8 +52,10 @@ def columns(text: str) -> dict[str, int | str]:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
     from ner_experiments.report.entries import collected  # slow to import: SciPy
-    from ner_experiments.tables import claims, rescored_page
+    from ner_experiments.tables import claims
     from ner_experiments.tables.rescore import Gold, decide_again, rescore
+    from ner_experiments.tables.rescored_page import RescoredView, not_rescored
+    from ner_experiments.utils.terminal import print_markdown
 
     output = [] if arguments.output is None else [f"output_dir={as_value(arguments.output)}"]
     table, overrides = sweeps.requested(arguments.items, output)
@@ -66,15 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
     places = [item for item in overrides if root(item) in NOT_THE_EXPERIMENT]
     rescored = rescore(page, gold, places)
     if not rescored.other.runs:
-        reasons = rescored_page.not_rescored(rescored)
+        reasons = not_rescored(rescored)
         raise ValueError("\n".join([f"{table.name}: no finished run of it can be rescored", *reasons]))
     path = RESULTS / claims.FILE
     ledger = claims.read(path) if path.is_file() else ()
-    changes, unchecked = decide_again(ledger, rescored, gold, RESULTS, places)
+    view = RescoredView(rescored, gold, *decide_again(ledger, rescored, gold, RESULTS, places))
     if arguments.json:
-        print(rescored_page.as_json(rescored, gold, changes, unchecked), end="")
+        print(view.json(), end="")
     else:
-        print(rescored_page.markdown(rescored, gold, changes, unchecked, as_typed(arguments)), end="")
+        print_markdown(view.markdown(as_typed(arguments)))
     return 0
 
 

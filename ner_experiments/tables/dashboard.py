@@ -16,6 +16,7 @@ from ner_experiments.experiment_data import source
 from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tables.experiments import Experiment
+from ner_experiments.tables.differences import ALL_PAIRS, Differences
 from ner_experiments.tables.pairs import verdict_text
 from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
@@ -92,8 +93,9 @@ def answer_sections(page: Page) -> list[workspaces.Section]:
         for name in names
     ]
     verdict = []
-    if found := TableView(page).differences:
-        parts = [verdict_text(found.pairs), found.grid.markdown(), found.subject, *found.explained()]
+    if tested := TableView(page).pairs:
+        found = Differences(ALL_PAIRS, tested)
+        parts = [verdict_text(tested), found.grid.markdown(), found.subject, *found.explained()]
         verdict = [panels.MarkdownPanel(markdown="\n\n".join(parts))]
     both = [("What the scores say", verdict), ("F1 by type", types)]
     return [workspaces.Section(name=name, panels=each, is_open=True) for name, each in both if each]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,136 +15,159 @@ from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.tables.claims import Claim
 from ner_experiments.tables.rescore import Change, Gold, Ranking, Rescored, RescoredRun, rankings
 from ner_experiments.tables.scores import Result
+from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.files import sha256
-from ner_experiments.view import cells
+from ner_experiments.view import cells, pages
 from ner_experiments.view.table import Grid
 
 HEADINGS = ("", "own gold", "95 %", "other gold", "95 %", "change", "95 %", "rank", "rank, other gold")
-LEGEND = (
-    "In percent: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds. Change: other gold "
-    "minus own gold for the same runs, in points."
-)
 CLAIM_HEADINGS = ("claim", "own gold", "other gold", "exploratory verdict", "exploratory verdict, other gold")
 
 
-def markdown(
-    rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecked: Sequence[Claim], command: str
-) -> str:
-    """The rows under both golds, their ranks, the claims about them, what could not be compared, and the command."""
-    page, ranked = rescored.page, rankings(rescored)
-    parts = [f"# {page.table.title}, against {gold.path.name}", f"{page.table.source}. {origin(rescored)}"]
-    if page.deviations:
-        parts.append(f"**{page.deviations_heading}:** `{' '.join(page.deviations)}`")
-    parts += [grid(rescored, ranked).markdown(), LEGEND, *filter(None, map(correlation, ranked))]
-    parts.append(compared(rescored, gold))
-    if changes:
-        parts += [claims_in_short(changes), Grid(CLAIM_HEADINGS, [*map(claim_line, changes)]).markdown()]
-    parts.append(f"Made by `{command}`.")
-    if lines := not_rescored(rescored, unchecked):
-        parts.append("\n".join(["Not rescored:", "", *(f"- {line}" for line in lines)]))
-    return "\n\n".join(parts) + "\n"
+@dataclass(frozen=True)
+class RescoredView:
+    """The rows of a table under both golds, their ranks, the claims about them, and what could not be compared."""
 
+    rescored: Rescored
+    gold: Gold
+    changes: Sequence[Change]
+    unchecked: Sequence[Claim]
 
-def origin(rescored: Rescored) -> str:
-    """A sentence on the runs: exploratory, unless they recorded a registration, which further gold does not decide."""
-    number = sum(bool(run.metrics.get("registration")) for run in rescored.other.runs)
-    if not number:
-        return "All runs and verdicts on this page are *exploratory*."
-    return f"{number} of {len(rescored.other.runs)} runs are registered; other gold is secondary, and decides nothing."
+    def markdown(self, command: str) -> str:
+        """The page; command: that which makes it."""
+        table = TableView(self.rescored.page)
+        return pages.page("rescored.md.j2", view=self, table=table, command=command)
 
+    def json(self) -> str:
+        return json.dumps(self.record(), indent=2, ensure_ascii=False) + "\n"
 
-def as_json(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecked: Sequence[Claim]) -> str:
-    """The content of the page as JSON."""
-    content: dict[str, Any] = {
-        "name": rescored.page.table.name,
-        "deviations": list(rescored.page.deviations),
-        "gold": {
-            "file": gold.path.name,
-            "sha256": sha256(gold.path),
-            "mentions": gold.types.total(),
-            "left_out": {test_set: it.left_out for test_set, it in rescored.projections.items()},
-        },
-        "rows": [
-            {
-                "label": old.row.label,
-                "own": asdict(statistics.summarize(old.scores)),
-                "other": asdict(statistics.summarize(new.scores)),
-                "change": asdict(change(old, new)),
-                "own_scores": {**old.scores},
-                "other_scores": {**new.scores},
-                "left_out": left_out(new),
-            }
-            for old, new in rows(rescored)
-        ],
-        "rankings": [asdict(it) for it in rankings(rescored)],
-        "claims": [
-            {"id": it.own.claim.id, "own": it.own.record(), "other": it.other.record(), "changed": it.changed}
-            for it in changes
-        ],
-        "claims_not_rescored": [claim.id for claim in unchecked],
-        "runs_not_rescored": {str(folder): reason for folder, reason in rescored.not_rescored.items()},
-        "rows_not_rescored": dict(rescored.other_rows),
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    def record(self) -> dict[str, Any]:
+        """The content of the page by name."""
+        rescored, gold = self.rescored, self.gold
+        return {
+            "name": rescored.page.table.name,
+            "deviations": list(rescored.page.deviations),
+            "gold": {
+                "file": gold.path.name,
+                "sha256": sha256(gold.path),
+                "mentions": gold.types.total(),
+                "left_out": {test_set: it.left_out for test_set, it in rescored.projections.items()},
+            },
+            "rows": [
+                {
+                    "label": old.row.label,
+                    "own": asdict(statistics.summarize(old.scores)),
+                    "other": asdict(statistics.summarize(new.scores)),
+                    "change": asdict(change(old, new)),
+                    "own_scores": {**old.scores},
+                    "other_scores": {**new.scores},
+                    "left_out": left_out(new),
+                }
+                for old, new in self.rows
+            ],
+            "rankings": [asdict(it) for it in self.rankings],
+            "claims": [
+                {
+                    "id": it.own.claim.id,
+                    "own": it.own.record(),
+                    "other": it.other.record(),
+                    "changed": it.changed,
+                }
+                for it in self.changes
+            ],
+            "claims_not_rescored": [claim.id for claim in self.unchecked],
+            "runs_not_rescored": {str(folder): reason for folder, reason in rescored.not_rescored.items()},
+            "rows_not_rescored": dict(rescored.other_rows),
+        }
 
+    @property
+    def origin(self) -> str:
+        """A sentence on the runs: exploratory, unless they recorded a registration, which other gold does not decide."""
+        runs = self.rescored.other.runs
+        number = sum(bool(run.metrics.get("registration")) for run in runs)
+        if not number:
+            return "All runs and verdicts on this page are *exploratory*."
+        return f"{number} of {len(runs)} runs are registered; other gold is secondary, and decides nothing."
 
-def grid(rescored: Rescored, ranked: Sequence[Ranking]) -> Grid:
-    ranks = {
-        label: [f"{own}", f"{other}"]
-        for it in ranked
-        for label, own, other in zip(it.labels, it.own, it.other, strict=True)
-    }
-    lines = []
-    for old, new in rows(rescored):
-        own, other, gap = statistics.summarize(old.scores), statistics.summarize(new.scores), change(old, new)
-        lines.append(
-            [
-                old.row.label,
-                cells.score(own),
-                cells.interval(own),
-                cells.score(other),
-                cells.interval(other),
-                cells.points(gap.mean, "+"),
-                cells.interval(gap),
-                *ranks[old.row.label],
-            ]
+    @cached_property
+    def rows(self) -> list[tuple[Result, Result]]:
+        """The rows with rescored runs, by their own gold and by the other."""
+        pairs = zip(self.rescored.own.results, self.rescored.other.results, strict=True)
+        return [(own, other) for own, other in pairs if other.runs]
+
+    @cached_property
+    def rankings(self) -> Sequence[Ranking]:
+        return rankings(self.rescored)
+
+    @property
+    def scores(self) -> Grid:
+        ranks = {
+            label: [f"{own}", f"{other}"]
+            for it in self.rankings
+            for label, own, other in zip(it.labels, it.own, it.other, strict=True)
+        }
+        lines = []
+        for old, new in self.rows:
+            gap = change(old, new)
+            both = [(cells.score(it.measured), cells.interval(it.measured)) for it in (old, new)]
+            changed = (cells.points(gap.mean, "+"), cells.interval(gap))
+            lines.append([old.row.label, *both[0], *both[1], *changed, *ranks[old.row.label]])
+        return Grid(HEADINGS, lines)
+
+    @property
+    def correlations(self) -> list[str]:
+        """A sentence on how alike the two golds rank the rows, for each test set with as many as are ranked."""
+        return [
+            f"Kendall's tau of the two rankings of {len(it.labels)} rows on {it.data}: {it.tau:.2f}, {it.low:.2f} to "
+            f"{it.high:.2f} in 95 % of 1,000 bootstrap draws of test sentences."
+            for it in self.rankings
+            if it.tau is not None
+        ]
+
+    @property
+    def compared(self) -> str:
+        """Paragraph on the gold file: its mentions, and the number of those that could not be compared."""
+        gold = self.gold
+        text = f"{gold.path.name} has {gold.types.total():,} gold mentions (SHA-256 `{sha256(gold.path)}`)."
+        missing = sorted({it.left_out for it in self.rescored.projections.values()})
+        predicted = sorted({number for _, row in self.rows for number in left_out(row).values()})
+        if missing == predicted == [0]:
+            return f"{text} All have a place on the runs' tokens."
+        return (
+            f"{text} {numbers(missing)} of them are left out, as they start or end inside a token of the runs' text, "
+            "cross the end of a sentence, or have characters that it lacks; with them, "
+            f"{numbers(predicted)} predicted mentions of each run that touch the same tokens."
         )
-    return Grid(HEADINGS, lines)
 
+    @property
+    def claims_in_short(self) -> str:
+        changed = [it.own.claim.id for it in self.changes if it.changed]
+        tests = "1 test of a claim" if len(self.changes) == 1 else f"{len(self.changes)} tests of claims"
+        verb = "changes its" if len(changed) == 1 else "change their"
+        text = f"Of {tests} about these rows, {len(changed) or 'none'} {verb} verdict"
+        return f"{text}: {', '.join(changed)}." if changed else f"{text}."
 
-def rows(rescored: Rescored) -> list[tuple[Result, Result]]:
-    """The rows with rescored runs, by their own gold and by the other."""
-    pairs = zip(rescored.own.results, rescored.other.results, strict=True)
-    return [(own, other) for own, other in pairs if other.runs]
+    @property
+    def claims(self) -> Grid:
+        lines = []
+        for it in self.changes:
+            both = (it.own, it.other)
+            differences = [cells.difference(each.over_seeds) for each in both]
+            lines.append([it.own.claim.id, *differences, *(each.verdict for each in both)])
+        return Grid(CLAIM_HEADINGS, lines)
+
+    @property
+    def not_rescored(self) -> list[str]:
+        """Runs, rows and claims that were not rescored, with the reasons."""
+        lines = not_rescored(self.rescored)
+        if self.unchecked:
+            lines.append(f"claims that need such runs: {', '.join(claim.id for claim in self.unchecked)}")
+        return lines
 
 
 def change(own: Result, other: Result) -> Summary:
     """Other gold minus own gold, seed by seed."""
     return statistics.summarize([other.scores[seed] - score for seed, score in own.scores.items()])
-
-
-def correlation(ranked: Ranking) -> str:
-    """A sentence on how alike the two golds rank the rows; empty for fewer rows than are ranked."""
-    if ranked.tau is None:
-        return ""
-    return (
-        f"Kendall's tau of the two rankings of {len(ranked.labels)} rows on {ranked.data}: {ranked.tau:.2f}, "
-        f"{ranked.low:.2f} to {ranked.high:.2f} in 95 % of 1,000 bootstrap draws of test sentences."
-    )
-
-
-def compared(rescored: Rescored, gold: Gold) -> str:
-    """Paragraph on the gold file: its mentions, and the number of those that could not be compared."""
-    text = f"{gold.path.name} has {gold.types.total():,} gold mentions (SHA-256 `{sha256(gold.path)}`)."
-    missing = sorted({it.left_out for it in rescored.projections.values()})
-    predicted = sorted({number for _, row in rows(rescored) for number in left_out(row).values()})
-    if missing == predicted == [0]:
-        return f"{text} All have a place on the runs' tokens."
-    return (
-        f"{text} {numbers(missing)} of them are left out, as they start or end inside a token of the runs' text, cross "
-        f"the end of a sentence, or have characters that it lacks; with them, {numbers(predicted)} predicted mentions "
-        "of each run that touch the same tokens."
-    )
 
 
 def left_out(row: Result) -> dict[int, int]:
@@ -156,26 +180,8 @@ def numbers(values: Sequence[int]) -> str:
     return " to ".join(f"{number:,}" for number in dict.fromkeys([values[0], values[-1]]))
 
 
-def claims_in_short(changes: Sequence[Change]) -> str:
-    changed = [it.own.claim.id for it in changes if it.changed]
-    tests = "1 test of a claim" if len(changes) == 1 else f"{len(changes)} tests of claims"
-    verb = "changes its" if len(changed) == 1 else "change their"
-    text = f"Of {tests} about these rows, {len(changed) or 'none'} {verb} verdict"
-    return f"{text}: {', '.join(changed)}." if changed else f"{text}."
-
-
-def claim_line(it: Change) -> list[str]:
-    own, other = it.own, it.other
-    return [
-        own.claim.id,
-        *(cells.difference(each.over_seeds) for each in (own, other)),
-        own.verdict,
-        other.verdict,
-    ]
-
-
-def not_rescored(rescored: Rescored, unchecked: Sequence[Claim] = ()) -> list[str]:
-    """Runs, rows and claims that were not rescored, with the reasons."""
+def not_rescored(rescored: Rescored) -> list[str]:
+    """Runs and rows that were not rescored, with the reasons."""
     untagged: set[Path] = set()
     lines = []
     for result in rescored.page.results:
@@ -191,8 +197,4 @@ def not_rescored(rescored: Rescored, unchecked: Sequence[Claim] = ()) -> list[st
     labels: dict[str, list[str]] = {}
     for label, reason in rescored.other_rows.items():
         labels.setdefault(reason, []).append(label)
-    lines += [f"{'; '.join(rows)}: {reason}" for reason, rows in labels.items()]
-    if unchecked:
-        names = ", ".join(claim.id for claim in unchecked)
-        lines.append(f"claims that need such runs: {names}")
-    return lines
+    return lines + [f"{'; '.join(rows)}: {reason}" for reason, rows in labels.items()]
