@@ -15,8 +15,8 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.experiment_data import source
 from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
-from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.differences import ALL_PAIRS, Differences
+from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.pairs import verdict_text
 from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table

@@ -82,7 +82,7 @@ class RescoredView:
 
     @property
     def origin(self) -> str:
-        """A sentence on the runs: exploratory, unless they recorded a registration, which other gold does not decide."""
+        """A sentence on the runs: exploratory, unless they were registered, which other gold does not decide."""
         runs = self.rescored.other.runs
         number = sum(bool(run.metrics.get("registration")) for run in runs)
         if not number:
