@@ -11,8 +11,7 @@ import functools
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -109,11 +108,20 @@ class OptunaSweeper(TableSweeper):
         self.study_name, self.storage = study_name, storage
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
-        from ner_experiments.launch import search_summary  # slow to import: Optuna
+        from ner_experiments.launch import search_study, search_summary  # slow to import: Optuna
 
-        assert isinstance(self.plan, search_space.Space)
+        space = self.plan
+        assert isinstance(space, search_space.Space)
+        name = self.study_name or space.name(self.sampler_name)
         try:
-            with self.open_study(self.plan) as study:
+            with search_study.open_study(
+                output_dir(space.fixed) / search_trials.FOLDER / name,
+                self.storage,
+                space,
+                fingerprints_of(space),
+                self.make_sampler,
+                is_named=self.study_name is not None,
+            ) as study:
                 print(
                     f"{study.folder.name}: {study.progress(self.n_trials)}; stored in {study.folder}",
                     flush=True,
@@ -126,35 +134,6 @@ class OptunaSweeper(TableSweeper):
         if failed:
             sys.exit(1)
         return []
-
-    @contextmanager
-    def open_study(self, space: search_space.Space) -> "Iterator[SearchStudy]":
-        """Context with the study of the space; if that is of other data or code, with one of its own for these.
-
-        Raises ValueError as `search_study.open_study`, and for a study of others that the user has named.
-        """
-        from ner_experiments.launch.search_study import OtherStudyError, open_study
-
-        made_from = fingerprints_of(space)
-        folder = (
-            output_dir(space.fixed)
-            / search_trials.FOLDER
-            / (self.study_name or space.name(self.sampler_name))
-        )
-        with ExitStack() as stack:
-            try:
-                study = stack.enter_context(
-                    open_study(folder, self.storage, space, made_from, self.make_sampler)
-                )
-            except OtherStudyError as error:
-                if self.study_name:
-                    raise ValueError(f"{error}; choose another hydra.sweeper.study_name") from error
-                own = folder.with_name(f"{folder.name}-{json_digest(made_from)[:8]}")
-                print(f"{error}; this search is {own.name}", flush=True)
-                study = stack.enter_context(
-                    open_study(own, self.storage, space, made_from, self.make_sampler)
-                )
-            yield study
 
     def search(self, study: "SearchStudy") -> int:
         """Run trials until the search has `n_trials`; return how many failed."""

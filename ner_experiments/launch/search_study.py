@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.launch.search_space import MAX_POINTS, Space
+from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.locks import hold_lock, is_held
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.samplers import BaseSampler
+    from optuna.storages import BaseStorage, RDBStorage
     from optuna.trial import FrozenTrial, Trial
 
 DATABASE = "study.db"
@@ -48,9 +50,16 @@ class SearchStudy:
     """
 
     def __init__(
-        self, folder: Path, study: Study, space: Space, sampler: Callable[[int], BaseSampler], owner: str
+        self,
+        folder: Path,
+        study: Study,
+        database: BaseStorage,
+        space: Space,
+        sampler: Callable[[int], BaseSampler],
+        owner: str,
     ) -> None:
-        self.folder, self.study, self.space, self.sampler, self.owner = folder, study, space, sampler, owner
+        self.folder, self.study, self.database, self.space = folder, study, database, space
+        self.sampler, self.owner = sampler, owner
         self.started = time.time()
         self.exhausted = False
 
@@ -99,7 +108,8 @@ class SearchStudy:
     def take_over(self, trial: FrozenTrial) -> Trial:
         from optuna.trial import Trial
 
-        own = Trial(self.study, trial._trial_id)
+        study_id = self.database.get_study_id_from_name(self.study.study_name)
+        own = Trial(self.study, self.database.get_trial_id_from_study_id_trial_number(study_id, trial.number))
         own.set_user_attr(OWNER, self.owner)
         return own
 
@@ -240,17 +250,29 @@ def open_study(
     space: Space,
     made_from: Mapping[str, str],
     sampler: Callable[[int], BaseSampler],
+    *,
+    is_named: bool,
 ) -> Iterator[SearchStudy]:
-    """Context with the study of a folder, created if missing.
+    """Context with the study of a folder, created if missing; if its trials are of other data or code, with one beside.
 
-    made_from: "data" and, unless any code counts, "code" -> a digest of what its runs are made from.
-    Raises ValueError if the study was created with other settings, and `OtherStudyError` if on other data or by other
-    code.
+    made_from: "data" and, unless any code counts, "code" -> a digest of what its runs are made from. is_named: whether
+    the user has named the study, for which there is no other one. Raises ValueError then, and if the study was created
+    with other settings.
     """
     import optuna  # takes a third of a second
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    study, database = load_study(folder, storage, space, made_from)
+    before = study.user_attrs.get(MADE_FROM, {})
+    other = " and ".join(name for name, digest in made_from.items() if before.get(name) != digest)
+    if other:
+        message = f"{folder.name} has trials of other {other}, whose scores cannot be compared with new ones"
+        if is_named:
+            raise ValueError(f"{message}; choose another hydra.sweeper.study_name")
+        folder = folder.with_name(f"{folder.name}-{json_digest(made_from)[:8]}")
+        print(f"{message}; this search is {folder.name}", flush=True)
+        study, database = load_study(folder, storage, space, made_from)
     owner = secrets.token_hex(4)
     own = owner_folder(folder, owner)
     with ExitStack() as stack:
@@ -259,35 +281,49 @@ def open_study(
                 if not is_held(dead):
                     shutil.rmtree(dead, ignore_errors=True)
             stack.enter_context(hold_lock(own, wait=True))
-            study = load_study(folder, storage)
-            check_settings(study, space, made_from, folder)
-        yield SearchStudy(folder, study, space, sampler, owner)
+        yield SearchStudy(folder, study, database, space, sampler, owner)
     shutil.rmtree(own, ignore_errors=True)
 
 
-def load_study(folder: Path, storage: str | None) -> Study:
-    """The study, created if it does not exist. ValueError if its database cannot be opened."""
+def load_study(
+    folder: Path, storage: str | None, space: Space, made_from: Mapping[str, str]
+) -> tuple[Study, BaseStorage]:
+    """The study, created if it does not exist, and its database.
+
+    Raises ValueError if the database cannot be opened, and if the study was created with other settings.
+    """
     import optuna
 
-    place = storage or str(folder / DATABASE)
-    try:
-        return optuna.create_study(
-            storage=storage or database(folder / DATABASE),
-            study_name=folder.name,
-            direction="maximize",
-            load_if_exists=True,
-        )
-    except Exception as error:  # of Optuna, SQLAlchemy or a database's driver
-        raise ValueError(
-            f"the database of the search, {place}, cannot be opened: {first_line(error)}"
-        ) from error
+    with hold_lock(folder, wait=True):
+        try:
+            database = optuna.storages.get_storage(storage or sqlite(folder / DATABASE))
+            study = optuna.create_study(
+                storage=database, study_name=folder.name, direction="maximize", load_if_exists=True
+            )
+        except Exception as error:  # of Optuna, SQLAlchemy or a database's driver
+            place = storage or folder / DATABASE
+            raise ValueError(
+                f"the database of the search, {place}, cannot be opened: {first_line(error)}"
+            ) from error
+        settings = space.settings()
+        made = study.user_attrs.get(SETTINGS)
+        if made is None:
+            study.set_user_attr(SETTINGS, settings)
+            study.set_user_attr(MADE_FROM, dict(made_from))
+        elif made != settings:
+            was, now = ({item for items in each.values() for item in items} for each in (made, settings))
+            raise ValueError(
+                f"{folder.name} was started with other settings: {' '.join(sorted(was - now)) or '(fewer)'}, "
+                f"now {' '.join(sorted(now - was)) or '(fewer)'}; choose another hydra.sweeper.study_name"
+            )
+        return study, database
 
 
 def first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def database(path: Path) -> Any:
+def sqlite(path: Path) -> RDBStorage:
     """SQLite storage, whose transactions survive a command that is killed while it writes."""
     from optuna.storages import RDBStorage
     from sqlalchemy import URL
@@ -296,30 +332,3 @@ def database(path: Path) -> Any:
         URL.create("sqlite", database=str(path)).render_as_string(),
         engine_kwargs={"connect_args": {"timeout": 60}},
     )
-
-
-class OtherStudyError(ValueError):
-    """A study was created on other data or by other code than those of a command."""
-
-
-def check_settings(study: Study, space: Space, made_from: Mapping[str, str], folder: Path) -> None:
-    """Raise ValueError if the study was created with other settings, whose scores cannot be compared with these.
-
-    Raises `OtherStudyError` if it was created on other data or by other code, or before these were recorded.
-    """
-    settings = space.settings()
-    made = study.user_attrs.get(SETTINGS)
-    if made is None:
-        study.set_user_attr(SETTINGS, settings)
-        study.set_user_attr(MADE_FROM, dict(made_from))
-    elif made != settings:
-        was, now = ({item for items in each.values() for item in items} for each in (made, settings))
-        raise ValueError(
-            f"{folder.name} was started with other settings: {' '.join(sorted(was - now)) or '(fewer)'}, "
-            f"now {' '.join(sorted(now - was)) or '(fewer)'}; choose another hydra.sweeper.study_name"
-        )
-    before = study.user_attrs.get(MADE_FROM, {})
-    if other := [name for name, digest in made_from.items() if before.get(name) != digest]:
-        raise OtherStudyError(
-            f"{folder.name} has trials of other {' and '.join(other)}, whose scores cannot be compared with new ones"
-        )
