@@ -76,7 +76,7 @@ class TensorBoardLogger:
             if isinstance(value, str):
                 self.writer.add_text(name, value, self.epoch)
         metrics = {name: number for name, number in numbers.items() if name.startswith("best/")}
-        file: Any = self.writer._get_file_writer()  # type: ignore[no-untyped-call]
+        file: Any = self.writer.file_writer
         for part in hparams(self.config, metrics):  # type: ignore[no-untyped-call]
             file.add_summary(part)
 

@@ -16,7 +16,6 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.strategies import DDPStrategy
-from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 from torch.distributed import DistStoreError
 
 from ner_experiments.config.processes import num_processes
@@ -81,8 +80,8 @@ def killing_stragglers(trainer: Trainer) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        launcher = trainer.strategy.launcher
-        for process in launcher.procs if isinstance(launcher, _SubprocessScriptLauncher) else ():
+        # SLURM and torchrun start the processes themselves, and leave Lightning no launcher
+        for process in getattr(trainer.strategy.launcher, "procs", ()):
             try:
                 process.wait(GRACE)
             except subprocess.TimeoutExpired:
