@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -68,7 +69,10 @@ def composed(overrides: tuple[str, ...]) -> DictConfig:
         OmegaConf.to_container(settings.launcher, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         causes = [error, *([error.__cause__] if error.__cause__ else [])]
-        raise ValueError(": ".join(str(each).splitlines()[0].rstrip(".") for each in causes)) from error
+        reason = ": ".join(str(each).splitlines()[0].rstrip(".") for each in causes)
+        if found := re.search(r"override (\S+)=(\S+): .* is not a ListConfig", reason):
+            reason = f"{found[1]} must be a list, such as {found[1]}=[0,1], got {found[2]}"
+        raise ValueError(reason) from error
     return settings
 
 

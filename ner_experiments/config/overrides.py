@@ -31,6 +31,18 @@ from ner_experiments.utils.text import did_you_mean
 SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register", "sweep.primary")
 """Settings that the sweeper takes from the command line. Only sweep.name is also in conf/, as jobs have it too."""
 
+CALLED = {
+    **dict.fromkeys(("lr", "learning_rate"), "optimizer.lr"),
+    **dict.fromkeys(("epochs", "num_epochs"), "trainer.max_epochs"),
+    **dict.fromkeys(("batch_size", "batch"), "batches.tokens; batches=random has batches.sentences"),
+    **dict.fromkeys(("device", "accelerator", "gpu", "cuda"), "runtime.accelerator"),
+    "gpus": "trainer.devices",
+    "early_stopping": "trainer.patience",
+    "hidden_dim": "model.hidden_size",
+    "dataset": "data",
+}
+"""Settings by names that they have elsewhere, and that are not similar to theirs here."""
+
 INIT_FROM = "init_from"
 TYPES = {
     bool: "true or false",
@@ -136,7 +148,9 @@ def check_setting(line: str, choices: tuple[str, ...]) -> None:
         if (added_to_first_run or item.key_or_group == INIT_FROM) and not item.is_delete():
             check_init_from(item, choices)
     if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
-        raise ValueError(f"{line}: no part of this experiment has a number of layers to set")
+        deep = [it for it in options("model") if refers_to(chosen((f"model={it}",)).settings, DEPTH)]
+        rule = "no part of this experiment has a number of layers to set"
+        raise ValueError(f"{line}: {rule}; with one: model={', '.join(deep)}")
 
 
 def refers_to(settings: DictConfig, key: str) -> bool:
@@ -173,8 +187,17 @@ def check_key(item: Override, known: Mapping[str, None], files: Mapping[str, str
             raise ValueError(
                 f"{item.input_line}: {group}={files[group]} has no {name}; with it: {', '.join(owners)}"
             )
-        advice = did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
-        raise ValueError(f"{item.input_line}: there is no setting {key!r}{advice}")
+        if here := CALLED.get(key.rpartition(".")[2]):
+            raise ValueError(f"{item.input_line}: there is no setting {key!r}; here it is {here}")
+        settings = [each for each in known if not each.rpartition(".")[2].startswith("_")]
+        if group in files:  # but not the parts that are chosen, as in model/cell=gru
+            chosen_parts = tuple(it for it in settings if options(it.replace(".", "/")) and it != group)
+            similar = [
+                it for it in settings if it.startswith(f"{group}.") and not it.startswith(chosen_parts)
+            ]
+        else:
+            similar = [*settings, *groups(), *SWEEP_SETTINGS]
+        raise ValueError(f"{item.input_line}: there is no setting {key!r}{did_you_mean(key, similar)}")
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:
@@ -193,7 +216,9 @@ def check_type(line: str | None, key: str, value: Any, text: str, defaults: Dict
     allowed = allowed_types(defaults, key)
     if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
         expected = " or ".join(TYPES[kind] for kind in allowed if kind in TYPES)
-        raise ValueError(f"{line}: {key} must be {expected}, got {text}")
+        several = re.fullmatch(r"(\d+)-(\d+)", text) if int in allowed else None
+        advice = f"; for a sweep: {key}=range({several[1]},{int(several[2]) + 1})" if several else ""
+        raise ValueError(f"{line}: {key} must be {expected}, got {text}{advice}")
 
 
 def check_init_from(item: Override, choices: tuple[str, ...]) -> None:

@@ -237,6 +237,10 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
         ("hydra.launcher.jobs=-1", "hydra.launcher.jobs must be at least 0, got -1"),
         ("hydra.launcher.gpus=[]", "hydra.launcher.gpus must name a GPU, got []"),
         (
+            "hydra.launcher.gpus=4",
+            "hydra.launcher.gpus must be a list, such as hydra.launcher.gpus=[0,1], got 4",
+        ),
+        (
             "hydra.launcher.gpus=[99]",
             f"hydra.launcher.gpus: there is no GPU 99; this machine has {torch.cuda.device_count()}",
         ),
