@@ -51,8 +51,7 @@ def columns(text: str) -> dict[str, int | str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
-    from ner_experiments.report.entries import collected  # slow to import: SciPy
-    from ner_experiments.tables import claims
+    from ner_experiments.tables import claims, pages  # slow to import: SciPy
     from ner_experiments.tables.rescore import Gold, decide_again, rescore
     from ner_experiments.tables.rescored_page import RescoredView, not_rescored
     from ner_experiments.utils.terminal import print_markdown
@@ -64,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if table.command:
         raise ValueError(f"{table.name}: its rows are no training runs; `{table.command}` measures them")
     gold = Gold.read(arguments.gold, arguments.columns)
-    page = collected(table, overrides, RESULTS)
+    page = pages.page(table, overrides, RESULTS)
     places = [item for item in overrides if root(item) in NOT_THE_EXPERIMENT]
     rescored = rescore(page, gold, places)
     if not rescored.other.runs:

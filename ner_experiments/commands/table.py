@@ -101,10 +101,10 @@ def state_of_published(
         archived, key=lambda it: (not it["settings"], bool(it["best_row"]), it["runs"]), default=None
     )
     if read:
-        from ner_experiments.report.entries import collected, corpora  # slow to import: SciPy
+        from ner_experiments.tables import pages  # slow to import: SciPy
 
-        if not table.command and read & corpora(table, ()):
-            page = collected(table, [f"output_dir={as_value(str(output))}"], Path("results"))
+        if not table.command and read & pages.corpora(table, ()):
+            page = pages.page(table, [f"output_dir={as_value(str(output))}"], Path("results"))
             if page.runs:
                 measured = summary(page, output)
     return state_of(measured) if measured else f"0 of {len(table.rows)} rows"
@@ -179,13 +179,13 @@ def print_search(search: Search, arguments: argparse.Namespace) -> None:
 
 def write(arguments: argparse.Namespace) -> None:
     """Print the table in the requested format, or drawn on a terminal and as Markdown elsewhere, with its folders."""
-    from ner_experiments.report.entries import collected  # slow to import: SciPy
+    from ner_experiments.tables import pages  # slow to import: SciPy
     from ner_experiments.tables.scores import on_test
     from ner_experiments.tables.table_view import TableView
     from ner_experiments.utils.terminal import print_markdown
 
     table, overrides = requested(arguments)
-    page = collected(table, overrides, Path("results"))
+    page = pages.page(table, overrides, Path("results"))
     if arguments.on:
         page = on_test(page, arguments.on)
     view = TableView(page)

@@ -15,7 +15,8 @@ from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import varying
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.run import Run, by_seed, open_run
+from ner_experiments.runs.run import Run, by_seed
+from ner_experiments.runs.store import finished_runs, intact
 from ner_experiments.tables.origin import Origin
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
@@ -57,28 +58,27 @@ class Group:
 def own_entries(outputs: Path, tables: Sequence[Entry], reuse: str = "unchanged") -> list[Entry]:
     """Entries of all run folders in `outputs`, at any depth, that were scored on test and are in none of the tables.
 
-    Runs with a damaged file that a report needs are left out with a warning, and so are runs whose code has changed
-    since, unless `reuse` is "any".
+    Damaged runs are left out with a warning, and so are runs whose code has changed since, unless `reuse` is "any".
     """
     in_tables = {run.folder.resolve() for entry in tables for run in entry.runs}
+    others = (
+        run
+        for run in finished_runs(outputs, below=True)
+        if "test" in run.metrics and run.folder.resolve() not in in_tables
+    )
     groups: list[Group] = []
-    for path in sorted(outputs.rglob(f"*/seed-*/{artifacts.METRICS_FILE}")):
-        if path.parent.resolve() in in_tables:
-            continue
+    for run in intact(others):
         try:
-            run = open_run(path.parent)
-            artifacts.verify(run.folder, run.metrics, artifacts.SCORED)
-            if "test" not in run.metrics:
-                continue
             if lacking := [name for name in REPORTED if name not in run.metrics]:
+                path = run.folder / artifacts.METRICS_FILE
                 raise ValueError(f"{path}: it lacks {', '.join(lacking)}")
             if run.outdated and reuse != "any":
-                raise ValueError(f"{path.parent}: {run.outdated}; runtime.reuse=any shows such runs")
+                raise ValueError(f"{run.folder}: {run.outdated}; runtime.reuse=any shows such runs")
             settings = dict(run.settings())
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
             continue
-        place = (outputs.name / path.parents[2].relative_to(outputs)).as_posix()
+        place = (outputs.name / run.folder.parents[1].relative_to(outputs)).as_posix()
         add_to_group(groups, run, settings, place)
     return [own_entry(group) for group in groups]
 
@@ -124,7 +124,7 @@ def own_entry(group: Group) -> Entry:
         rows=tuple(result.row for result in results),
         notes=(OWN_RUNS_NOTE,),
     )
-    return OwnRuns(Page(table, tuple(results)), (group.place,))
+    return OwnRuns(Page(table, tuple(results), places=(group.place,)))
 
 
 def distinguishing_settings(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:

@@ -52,8 +52,8 @@ def based_on(entry: Entry) -> str:
     """Sentence on the runs that the page is based on, and on what they cannot show."""
     if entry.page.table.command:
         return (
-            f"Based on the output of {entry.page.table.command} in {comma_separated(entry.places)}."
-            if entry.places
+            f"Based on the output of {entry.page.table.command} in {comma_separated(entry.page.places)}."
+            if entry.page.places
             else "Nothing has been measured yet."
         )
     if not entry.runs:
@@ -62,7 +62,7 @@ def based_on(entry: Entry) -> str:
             return f"No run of this {kind} counts, for the reasons below{only}."
         return f"No run of this {kind} is finished{only}."
     count = f"{len(entry.runs)} runs" if len(entry.runs) > 1 else "one run"
-    text = f"Based on {count} in {comma_separated(entry.places)}."
+    text = f"Based on {count} in {comma_separated(entry.page.places)}."
     if entry.has_archived_runs:
         text += (
             " Archived runs have no sentences, for the licenses of corpora, and no weights: sections that need"

@@ -19,7 +19,7 @@ from ner_experiments.report import (
     table_page,
 )
 from ner_experiments.report.announce import tracked
-from ner_experiments.report.entries import Entry, has_runs, run_inputs
+from ner_experiments.report.entries import Entry, run_inputs
 from ner_experiments.report.site import Section, Site, has_library, inputs_digest, recorded
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference
@@ -56,7 +56,7 @@ def write_report(
 
 def first_page(entries: Sequence[Entry]) -> str:
     """The page to open first: that of a single table, unless it has runs of several settings; else the index."""
-    shown = list(filter(has_runs, entries)) or entries
+    shown = [entry for entry in entries if entry.page.has_runs] or entries
     if len({entry.page.table.name for entry in entries}) == len(shown) == 1:
         return f"{shown[0].name}.html"
     return "index.html"
@@ -137,7 +137,7 @@ def row_pages(entries: Sequence[Entry]) -> Rows:
     rows: Rows = {}
     for entry in entries:
         deviations = " ".join(entry.page.deviations)
-        for result in (*entry.page.results, *entry.analyzed):
+        for result in (*entry.page.results, *entry.page.analyzed):
             if result.runs:
                 runs, uses = rows.setdefault(row_name(result), ({}, []))
                 runs.update(result.runs)
@@ -256,14 +256,14 @@ def write_attention(
 
 def attention_section(entry: Entry, maps: Maps) -> Section | None:
     """Links to the attention maps of the table's rows and of the rows that it analyzes."""
-    names = [row_name(result) for result in (*entry.page.results, *entry.analyzed) if result.runs]
+    names = [row_name(result) for result in (*entry.page.results, *entry.page.analyzed) if result.runs]
     pages = [maps[name] for name in names if name in maps]
     return attention_page.section(pages) if pages else None
 
 
 def analyzed_rows_section(entry: Entry) -> Section | None:
     """Links to the runs that an analysis is made from."""
-    links = [(result.row.label, f"{row_name(result)}.html") for result in entry.analyzed if result.runs]
+    links = [(result.row.label, f"{row_name(result)}.html") for result in entry.page.analyzed if result.runs]
     return Section("analyzed", "Analyzed rows", links=links) if links else None
 
 

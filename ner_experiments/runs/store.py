@@ -1,7 +1,7 @@
 """The store of runs: which runs a folder has, in which state, and which of them belong to an experiment.
 
 A run lies in OUTPUT/NAME/seed-SEED. NAME keeps experiments apart and narrows a search; what a run is, its metrics.json
-says, or its config.yaml while it is not finished.
+says, or its config.yaml while it is not finished. Archived runs lie in RESULTS/**/runs/*.json.
 """
 
 from __future__ import annotations
@@ -9,18 +9,25 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache, partial
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.config.identity import experiment, file_settings, files_digest, identity
 from ner_experiments.runs import artifacts, code, progress
+from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.artifacts import CODE, CONFIG, METRICS_FILE, SCORED, read_config
 from ner_experiments.runs.run import Run, by_seed, log_once
+from ner_experiments.utils.checks import TEXT, TEXTS, checked
 from ner_experiments.utils.files import State, state
+from ner_experiments.utils.text import read_json_object
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+TABLE, RUNS = "table.json", "runs"
+"""The file that describes an archive, and the folder of its runs."""
 
 # Folders of runs in any state
 
@@ -207,12 +214,71 @@ def by_other_code(cfg: DictConfig, identity: str) -> Run | None:
     return next((run for run in intact(same) if run.outdated), None)
 
 
-def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
-    """Runs of the experiment by seed, on the data each was trained on. Raises ValueError if these data differ."""
-    matching = of_experiment(cfg, runs)
-    for run in matching[1:]:
-        first = matching[0]
-        if run.metrics["checksum"] != first.metrics["checksum"]:
-            read = f"{first.metrics['checksum']}, {run.metrics['checksum']}"
-            raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
-    return by_seed(matching)
+# Archived runs
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A folder of archived runs of a table, which were made with these overrides.
+
+    Both are in its table.json, by which it is found; its name is only a short form of them.
+    """
+
+    folder: Path
+    table: str
+    overrides: tuple[str, ...]
+
+    @cached_property
+    def runs(self) -> list[ArchivedRun]:
+        """Its runs, by file name."""
+        return [*archived_runs(self.folder / RUNS)]
+
+    def finished(self, cfg: DictConfig, label: str) -> dict[int, Run]:
+        """The runs of an experiment that were archived for the row of this label, by seed.
+
+        Whatever data they read; ValueError if these differ.
+        """
+        matching = of_experiment(cfg, [run for run in self.runs if run.label == label])
+        for run in matching[1:]:
+            first = matching[0]
+            if run.metrics["checksum"] != first.metrics["checksum"]:
+                read = f"{first.metrics['checksum']}, {run.metrics['checksum']}"
+                raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
+        return by_seed(matching)
+
+
+def archives(results: Path, table: str = "") -> list[Archive]:
+    """The archives in a folder, ordered by table and overrides; those of a table, if it is given."""
+    found = (read_archive(path.parent) for path in (results / table).rglob(TABLE))
+    return sorted(found, key=lambda it: (it.table, it.overrides))
+
+
+def find_archive(results: Path, table: str, overrides: Sequence[str]) -> Archive | None:
+    """The archive of a table's runs with these overrides; None if there is none."""
+    return next((it for it in archives(results, table) if same_overrides(it.overrides, overrides)), None)
+
+
+def read_archive(folder: Path) -> Archive:
+    """The archive in a folder. ValueError, with the path, for a damaged table.json."""
+    path = folder / TABLE
+    try:
+        content = read_json_object(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    checked(content, {"table": TEXT, "overrides": TEXTS}, f"{path}", ("table", "overrides"))
+    if references := [item for item in content["overrides"] if "${" in item]:
+        raise ValueError(f"{path}: overrides must be values, not references, got {references[0]!r}")
+    return Archive(folder, content["table"], tuple(content["overrides"]))
+
+
+def same_overrides(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of overrides are the same in any order.
+
+    Paths are compared by their last component, as a file may lie elsewhere on another machine.
+    """
+    return sorted(map(without_folders, one)) == sorted(map(without_folders, other))
+
+
+def without_folders(override: str) -> str:
+    key, equals, value = override.partition("=")
+    return key + equals + value.rstrip("/").rpartition("/")[2]

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.tables import spec
-from ner_experiments.tables.spec import TEXT, TEXTS, Row, Table
-from ner_experiments.utils.checks import are_seeds, is_count, is_number, list_of
+from ner_experiments.tables.spec import Row, Table
+from ner_experiments.utils.checks import TEXT, TEXTS, are_seeds, checked, is_count, is_number, list_of
 from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -132,7 +132,7 @@ class Claim:
 
 def read(path: Path) -> tuple[Claim, ...]:
     """The claims of a ledger. Raises ValueError with file, claim, rule and value if the ledger breaks a rule."""
-    content = spec.checked(read_plain(path), LEDGER, f"{path}", ("sources", "claims"))
+    content = checked(read_plain(path), LEDGER, f"{path}", ("sources", "claims"))
     sources = {
         name: parsed_source(str(name), entry, f"{path}: source {name}")
         for name, entry in content["sources"].items()
@@ -169,7 +169,7 @@ def said_by(claim: Claim) -> tuple[str, str, str, float | None]:
 
 
 def parsed_source(name: str, content: Any, place: str) -> ClaimSource:
-    settings = spec.checked(content, SOURCE, place, REQUIRED_OF_SOURCE)
+    settings = checked(content, SOURCE, place, REQUIRED_OF_SOURCE)
     spec.check_name(settings["table"], f"{place}: table: ")
     try:
         levels(settings["looks"], alpha=0.05)
@@ -191,7 +191,7 @@ def parsed_claim(
     """The claim of an entry. texts: the sources as they are written, which are part of the claim's hash."""
     if isinstance(content, dict) and isinstance(content.get("id"), str):
         place = f"{place} ({truncated_repr(content['id'])})"
-    settings = spec.checked(content, CLAIM, place, REQUIRED_OF_CLAIM)
+    settings = checked(content, CLAIM, place, REQUIRED_OF_CLAIM)
     a, b = (parsed_side(settings.get(name, []), sources, f"{place}: {name}") for name in ("a", "b"))
     table = spec.load(a[0].source.table)
     check_contrast(settings, table, a, b, place)

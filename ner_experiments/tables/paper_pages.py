@@ -23,6 +23,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.archive import run_errors
 from ner_experiments.data.tags import spans
+from ner_experiments.runs.store import find_archive
 from ner_experiments.tables import claims_page, dominant_sentence, results_folder, spec
 from ner_experiments.tables.claims_page import PLOTS
 from ner_experiments.tables.origin import cost
@@ -67,9 +68,10 @@ def write(template: Path, environment: Environment) -> Path:
 def measured(results: Path, read: Read, name: str, *overrides: str) -> Measured:
     """The archived runs of a table; for an analysis, those of the table it analyzes. ValueError if there are none."""
     table = spec.load(name)
-    folder = results_folder.find_folder(results, table.runs_of, overrides)
-    if folder is None:
+    archive = find_archive(results, table.runs_of, overrides)
+    if archive is None:
         raise ValueError(f"no runs of {table.runs_of} {' '.join(overrides)}".rstrip() + " are archived")
+    folder = archive.folder
     place = Path(name) / folder.relative_to(results / table.runs_of)
     page = results_folder.read(folder, table) if table.analysis else read(folder)
     return Measured(page, results, place.as_posix())

@@ -18,8 +18,8 @@ from typing import Any, Literal
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import Difference
 from ner_experiments.config.safe_yaml import read_plain
-from ner_experiments.runs.archived_run import archived_runs
 from ner_experiments.runs.run import Run
+from ner_experiments.runs.store import archives
 from ner_experiments.tables import claims, registration, results_folder, verdicts
 from ner_experiments.tables.claims import Reference
 from ner_experiments.tables.experiments import identity_of, row_settings, run_command
@@ -327,9 +327,9 @@ def hours(rows: Sequence[PlannedRow], results: Path) -> float | None:
     """Core-hours of the missing runs of rows, by archived runs of the row's slowest setting; None if a row has none."""
     seconds: dict[tuple[str, str], float] = {}
     for table in {table for row in rows for table, _ in row.rows}:
-        for folder in results_folder.archive_folders(results / table):
+        for made in archives(results, table):
             by_label: dict[str, list[float]] = {}
-            for run in archived_runs(folder / results_folder.RUNS):
+            for run in made.runs:
                 by_label.setdefault(run.label, []).append(float(run.metrics["seconds"]))
             for label, measured in by_label.items():
                 seconds[table, label] = max(fmean(measured), seconds.get((table, label), 0.0))

@@ -19,8 +19,7 @@ from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.claims import HASH_LENGTH, ROWS, RUNGS, Claim, ClaimSource, parsed_side
-from ner_experiments.tables.spec import TEXT, TEXTS
-from ner_experiments.utils.checks import is_count, is_number
+from ner_experiments.utils.checks import TEXT, TEXTS, checked, is_count, is_number
 from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -77,14 +76,14 @@ class Family:
 
 def read(path: Path, ledger: Sequence[Claim]) -> tuple[Family, ...]:
     """The families of a registration. ValueError with file, paper, claim, rule and value if it breaks a rule."""
-    content = spec.checked(read_plain(path), REGISTRATION, f"{path}", ("papers",))
+    content = checked(read_plain(path), REGISTRATION, f"{path}", ("papers",))
     return tuple(
         family(str(paper), entry, ledger, f"{path}: {paper}") for paper, entry in content["papers"].items()
     )
 
 
 def family(paper: str, content: Any, ledger: Sequence[Claim], place: str) -> Family:
-    settings = spec.checked(content, FAMILY, place, REQUIRED_OF_FAMILY)
+    settings = checked(content, FAMILY, place, REQUIRED_OF_FAMILY)
     overrides = tuple(settings["overrides"])
     tests = [
         registered_test(paper, entry, overrides, ledger, f"{place}: test {number}")
@@ -122,7 +121,7 @@ def registered_test(
 ) -> RegisteredTest:
     if isinstance(content, dict) and isinstance(content.get("claim"), str):
         place = f"{place} ({truncated_repr(content['claim'])})"
-    settings = spec.checked(content, TEST, place, REQUIRED_OF_TEST)
+    settings = checked(content, TEST, place, REQUIRED_OF_TEST)
     firsts = {claim.id: claim for claim in ledger if claim.paper == paper and not claim.repeats}
     if (claim := firsts.get(settings["claim"])) is None:
         hint = did_you_mean(settings["claim"], firsts)

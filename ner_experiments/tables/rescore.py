@@ -26,7 +26,8 @@ from ner_experiments.experiment_data import read_corpus
 from ner_experiments.runs import predictions
 from ner_experiments.runs.predictions import Predicted, as_field
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import results_folder, spec, verdicts
+from ner_experiments.runs.store import same_overrides
+from ner_experiments.tables import spec, verdicts
 from ner_experiments.tables.claims import Claim, ClaimSource
 from ner_experiments.tables.experiments import experiments, joined
 from ner_experiments.tables.reproducibility import FEWEST_RANKED
@@ -302,6 +303,6 @@ def decide_again(
 
 def is_of(source: ClaimSource, page: Page) -> bool:
     """Whether a source of the ledger has the runs of this page."""
-    return spec.load(source.table).runs_of == page.table.name and results_folder.same_overrides(
+    return spec.load(source.table).runs_of == page.table.name and same_overrides(
         source.overrides, page.deviations
     )

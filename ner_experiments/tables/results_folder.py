@@ -1,7 +1,6 @@
 """results/: archived runs of published tables, and a page for each table computed from them alone.
 
-A table's runs lie in results/TABLE, or in a folder of it if they deviate from the paper. The overrides they were made
-with are in the folder's table.json, by which it is found; its name is only a short form of them.
+A table's runs lie in results/TABLE, or in a folder of it if they deviate from the paper.
 """
 
 from __future__ import annotations
@@ -16,30 +15,25 @@ from typing import Any
 
 from ner_experiments.analysis.archive import archive
 from ner_experiments.config.row_settings import as_value, is_number
-from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
-from ner_experiments.runs.run import Run
-from ner_experiments.runs.store import finished_once
+from ner_experiments.runs import store
+from ner_experiments.runs.store import RUNS, TABLE, without_folders
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.origin import cost
 from ner_experiments.tables.pairs import published_best_holds
-from ner_experiments.tables.scores import FindRuns, Page, collect
-from ner_experiments.tables.spec import TEXT, TEXTS, Table
+from ner_experiments.tables.scores import Page, collect
+from ner_experiments.tables.spec import Table
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils import checks
-from ner_experiments.utils.checks import is_count, list_of
+from ner_experiments.utils.checks import TEXT, TEXTS, checked, is_count, list_of
 from ner_experiments.utils.files import write_json
-from ner_experiments.utils.text import json_object, markdown_table, read_json_object
+from ner_experiments.utils.text import json_object, markdown_table
 
-TABLE, RUNS, PAGE = "table.json", "runs", "README.md"
-INDEX, SUMMARIES = "TABLES.md", "tables.jsonl"
+PAGE, INDEX, SUMMARIES = "README.md", "TABLES.md", "tables.jsonl"
 INDEX_HEADINGS = ("table", "settings", "rows", "seeds", "runs", "hours", "published best row")
 INDEX_LEGEND = (
     "Last column: whether the row with the best published number is ahead of all others in our runs (holds), behind "
     "one (does not hold), or neither (open), by tests over seeds on the paper's corpus."
 )
-STORED = {"table": TEXT, "overrides": TEXTS}
-"""Keys of table.json and their rules, for `spec.checked`."""
 STRING = (lambda value: isinstance(value, str), "a text or empty")
 COUNT = (is_count, "a whole number from 0")
 SUMMARY = {
@@ -81,7 +75,8 @@ def add(page: Page, results: Path) -> Path:
         hint = f"; `{page.table.command} --output DIR` writes there" if page.table.command else ""
         raise ValueError(f"{page.table.name}: no finished runs to archive{hint}")
     place = (results, page.table.name, page.deviations)
-    folder = find_folder(*place) or new_folder(*place)
+    found = store.find_archive(*place)
+    folder = found.folder if found else new_folder(*place)
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
     write_json(folder / TABLE, {"table": page.table.name, "overrides": list(page.deviations)})
     for run, label in runs:
@@ -89,27 +84,6 @@ def add(page: Page, results: Path) -> Path:
         archive(run, folder / RUNS / name, label)
     write(folder)
     return folder
-
-
-def find_folder(results: Path, name: str, overrides: Sequence[str]) -> Path | None:
-    """The folder of a table's runs with these overrides, by table.json; None if there is none."""
-    for folder in archive_folders(results / name):
-        if same_overrides(stored(folder)["overrides"], overrides):
-            return folder
-    return None
-
-
-def same_overrides(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two lists of overrides are the same in any order.
-
-    Paths are compared by their last component, as a file may lie elsewhere on another machine.
-    """
-    return sorted(map(without_folders, one)) == sorted(map(without_folders, other))
-
-
-def without_folders(override: str) -> str:
-    key, equals, value = override.partition("=")
-    return key + equals + value.rstrip("/").rpartition("/")[2]
 
 
 def new_folder(results: Path, name: str, overrides: Sequence[str]) -> Path:
@@ -132,42 +106,16 @@ def short_name(override: str) -> str:
 
 def read(folder: Path, analysis: Table | None = None) -> Page:
     """The page of a folder of results/, or that of an analysis of its runs."""
-    table, overrides = read_table(folder)
+    archive = store.read_archive(folder)
+    table = spec.load(archive.table)
     if table.command:
-        overrides = [f"output_dir={as_value(str(folder.parent))}"]
-    return collect(analysis or table, overrides, source_of(list(archived_runs(folder / RUNS))))
-
-
-def read_table(folder: Path) -> tuple[Table, list[str]]:
-    """The table of a folder of results/, and the overrides that its runs were made with."""
-    content = stored(folder)
-    if references := [item for item in content["overrides"] if "${" in item]:
-        raise ValueError(f"{folder / TABLE}: overrides must be values, not references, got {references[0]!r}")
-    return spec.load(content["table"]), list(content["overrides"])
-
-
-def source_of(runs: Sequence[ArchivedRun]) -> FindRuns:
-    """A source that finds the runs of an experiment among these."""
-
-    def find(experiment: Experiment) -> dict[int, Run]:
-        return finished_once(experiment.cfg, [run for run in runs if run.label == experiment.row.label])
-
-    return find
-
-
-def stored(folder: Path) -> dict[str, Any]:
-    """The content of table.json: `table` and `overrides`. ValueError, with the path, for anything else."""
-    path = folder / TABLE
-    try:
-        content = read_json_object(path)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    return spec.checked(content, STORED, f"{path}", [*STORED])
+        return collect(table, [f"output_dir={as_value(str(folder.parent))}"])
+    return collect(analysis or table, archive.overrides, archive.finished)
 
 
 def write_all(results: Path, read_page: Read = read) -> list[Path]:
     """Write every page and TABLES.md, which lists them; return the pages' folders. Reads only results/."""
-    folders = archive_folders(results)
+    folders = [it.folder for it in store.archives(results)]
     summaries = [summary(write(folder, read_page), folder.relative_to(results)) for folder in folders]
     (results / SUMMARIES).write_text("".join(f"{json.dumps(it)}\n" for it in summaries), encoding="utf-8")
     rules = [":--", ":--", "--:", "--:", "--:", "--:", ":--"]
@@ -186,7 +134,7 @@ def summaries(results: Path) -> dict[str, list[dict[str, Any]]]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     for number, line in enumerate(lines, start=1):
         try:
-            content = spec.checked(json_object(line), SUMMARY, "a summary", REQUIRED_OF_SUMMARY)
+            content = checked(json_object(line), SUMMARY, "a summary", REQUIRED_OF_SUMMARY)
         except ValueError as error:
             raise ValueError(
                 f"{path}:{number}: {error}; `ner-experiments tables` writes this file"
@@ -202,12 +150,6 @@ def check_is_there(path: Path, argument: str) -> None:
             f"{path}: not found; the archived runs are in the repository, not in the installed package: run this in a "
             f"checkout of it, or give the folder as {argument}"
         )
-
-
-def archive_folders(results: Path) -> list[Path]:
-    """The folders of archived runs, ordered by table and overrides."""
-    folders = [path.parent for path in results.rglob(TABLE)]
-    return sorted(folders, key=lambda folder: (stored(folder)["table"], stored(folder)["overrides"]))
 
 
 def write(folder: Path, read_page: Read = read) -> Page:

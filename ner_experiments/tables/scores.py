@@ -24,8 +24,11 @@ from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.xor.results import FILE, XorResults, read
 
-FindRuns = Callable[[Experiment], Mapping[int, Run]]
-"""Finds the runs of an experiment by seed. Raises ValueError or OSError if they cannot be identified."""
+FindRuns = Callable[[Any, str], Mapping[int, Run]]
+"""Finds the runs of an experiment by seed, given its config and the label of its row.
+
+Raises ValueError or OSError if they cannot be identified.
+"""
 
 
 @dataclass(frozen=True)
@@ -34,17 +37,35 @@ class Page:
 
     deviations: the overrides that are not the paper's, or not those of the user's own sweep.
     trials: for a table of `ner-experiments xor`, what that command stored, for these rows and others.
+    places: the folders of the runs.
+    analyzed: for an analysis, the rows whose runs it is made from.
     """
 
     table: Table
     results: tuple[Result, ...]
     deviations: tuple[str, ...] = ()
     trials: XorResults | None = None
+    places: tuple[str, ...] = ()
+    analyzed: tuple[Result, ...] = ()
 
     @property
     def runs(self) -> list[Run]:
         """The runs of all rows, row by row."""
         return [run for result in self.results for run in result.runs.values()]
+
+    @property
+    def runs_used(self) -> list[Run]:
+        """Its runs and, for an analysis, those that it is made from."""
+        return [*self.runs, *(run for result in self.analyzed for run in result.runs.values())]
+
+    @property
+    def is_measured(self) -> bool:
+        return bool(self.runs_used) or any(result.scores for result in self.results)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether it has results, or runs that were not used."""
+        return self.is_measured or any(result.missing for result in self.results)
 
     @property
     def deviations_heading(self) -> str:
@@ -146,25 +167,36 @@ class Result:
         return {"parameters": runs[0]["parameters"], "seconds_per_epoch": seconds}
 
 
-def collect(table: Table, extra_overrides: Sequence[str] = (), source: FindRuns | None = None) -> Page:
-    """The table with its runs, by default those in `output_dir`. Raises ValueError as `experiments`."""
-    source = source or in_output_dir()
+def collect(table: Table, extra_overrides: Sequence[str] = (), *sources: FindRuns) -> Page:
+    """The table with its runs from all sources, as `find`, by default those in `output_dir`.
+
+    Raises ValueError as `experiments`.
+    """
+    sources = sources or (in_output_dir(),)
     if table.command:
         return collect_trials(table, extra_overrides)
     others = tuple(deviations(table, extra_overrides))
     comparable = "data" not in map(root, others)
     by_label = {experiment.row.label: experiment for experiment in experiments(table, extra_overrides)}
     if table.analysis:
-        return Page(table, tuple(collect_analysis(table, by_label, source, comparable=comparable)), others)
+        return Page(table, tuple(collect_analysis(table, by_label, sources, comparable=comparable)), others)
     results = []
     for row in table.rows:
-        experiment = by_label.get(row.label)
-        runs, missing = scored_runs(experiment, source)
-        scores = {seed: run.score for seed, run in runs.items()}
-        reads = experiment.reads() if experiment else ()
-        stand_ins = experiment.stand_ins() if experiment else ()
-        result = Result(row, scores, runs, comparable, missing, reads, stand_ins)
-        unofficial = result.data.get("unofficial") if runs else None
+        if (experiment := by_label.get(row.label)) is None:
+            results.append(Result(row, comparable=comparable))
+            continue
+        found = find(experiment, sources)
+        result = Result(
+            row,
+            scores={seed: run.score for seed, run in found.runs.items()},
+            runs=found.runs,
+            comparable=comparable,
+            missing=found.missing,
+            reads=experiment.reads(),
+            stand_ins=experiment.stand_ins(),
+            remark=found.remark,
+        )
+        unofficial = result.data.get("unofficial") if result.runs else None
         if unofficial:
             files = f"the files of {result.data['name']} are not the published ones ({', '.join(unofficial)})"
             result = on_other_data(result, files)
@@ -212,34 +244,55 @@ def in_output_dir() -> FindRuns:
         with paused_garbage_collection(keeps=True):
             return [*store.finished_runs(Path(output), corpus)]
 
-    def source(experiment: Experiment) -> Mapping[int, Run]:
-        cfg = experiment.cfg
-        return store.finished(cfg, fingerprints, candidates(cfg.output_dir, cfg.data.name))
-
-    return source
+    return lambda cfg, _: store.finished(cfg, fingerprints, candidates(cfg.output_dir, cfg.data.name))
 
 
-def scored_runs(experiment: Experiment | None, source: FindRuns) -> tuple[dict[int, Run], str]:
-    """The runs that were scored on test, by seed, and the reason if they cannot be identified."""
-    if experiment is None:
-        return {}, ""
-    try:
-        runs = source(experiment)
-    except (ValueError, OSError) as error:
-        return {}, str(error)
-    return {seed: run for seed, run in runs.items() if "test" in run.metrics}, ""
+@dataclass(frozen=True)
+class Found:
+    """The runs of a row that were scored on test, by seed; `missing` and `remark` are those of `Result`."""
+
+    runs: Mapping[int, Run] = field(default_factory=dict)
+    missing: str = ""
+    remark: str = ""
+
+
+def find(experiment: Experiment, sources: Sequence[FindRuns]) -> Found:
+    """The runs of an experiment from all sources; of several with one seed, that of the last source.
+
+    The runs of a source that read other data than those of the sources before it are left out.
+    """
+    found = Found()
+    for source in sources:
+        try:
+            runs = source(experiment.cfg, experiment.row.label)
+        except (ValueError, OSError) as error:
+            found = found if found.runs else Found(missing=str(error))
+            continue
+        scored = {seed: run for seed, run in runs.items() if "test" in run.metrics}
+        read, others = ({run.metrics["checksum"] for run in each.values()} for each in (found.runs, scored))
+        if found.runs and others - read:
+            place = next(iter(scored.values())).folder.parent
+            text = f"the runs in {place} read other files than those shown, and are left out"
+            found = replace(found, remark=text)
+        elif scored:
+            found = Found(dict(sorted({**found.runs, **scored}.items())), remark=found.remark)
+    return found
 
 
 def collect_analysis(
-    table: Table, by_label: Mapping[str, Experiment], source: FindRuns, *, comparable: bool
+    table: Table, by_label: Mapping[str, Experiment], sources: Sequence[FindRuns], *, comparable: bool
 ) -> list[Result]:
     """The `measure` of each row, computed from the runs of the analyzed table, seed by seed."""
 
     @cache
+    def found(label: str) -> Found:
+        return find(by_label[label], sources)
+
+    @cache
     def figures(label: str, figure: str) -> Mapping[int, Figures]:
-        runs, missing = scored_runs(by_label[label], source)
-        if missing:
-            raise ValueError(missing)
+        if found(label).missing:
+            raise ValueError(found(label).missing)
+        runs = found(label).runs
         return figures_by_seed(figure, runs, by_label[label].cfg.data) if runs else {}
 
     results = []
@@ -248,8 +301,11 @@ def collect_analysis(
             scores, missing = row.measure.scores(figures) if row.measure else {}, ""
         except (ValueError, OSError) as error:
             scores, missing = {}, str(error)
-        stand_ins = by_label[row.measure.of].stand_ins() if row.measure else ()
-        results.append(Result(row, scores, comparable=comparable, missing=missing, stand_ins=stand_ins))
+        result = Result(row, scores, comparable=comparable, missing=missing)
+        if row.measure:
+            of = row.measure.of
+            result = replace(result, stand_ins=by_label[of].stand_ins(), remark=found(of).remark)
+        results.append(result)
     return results
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from ner_experiments.config.conf import PACKAGE
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
-from ner_experiments.utils.checks import is_count, is_number, is_text, list_of
+from ner_experiments.utils.checks import TEXT, TEXTS, checked, is_count, is_number, is_text, list_of
 from ner_experiments.utils.files import State, state
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -233,13 +233,13 @@ def parsed_in_state(path: Path, _state: State) -> Table:
 @lru_cache(maxsize=1_000)
 def settings_in_state(path: Path, _state: State) -> dict[str, Any]:
     """The settings of a table as they are written, cached as `parsed_in_state`."""
-    return checked(read_plain(path), TABLE, f"{path}")
+    return checked(read_plain(path), TABLE, f"{path}", ("title", "source", "rows"))
 
 
 def parsed_row(content: Any, place: str) -> Row:
     if isinstance(content, dict) and isinstance(content.get("label"), str):
         place = f"{place} ({truncated_repr(content['label'])})"
-    settings = tuples(checked(content, ROW, place))
+    settings = tuples(checked(content, ROW, place, ("label",)))
     if "measure" in settings:
         settings["measure"] = parsed_measure(settings["measure"], f"{place}: measure")
     if "repeats" in settings:
@@ -266,7 +266,7 @@ def repeated(settings: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def parsed_measure(content: Any, place: str) -> Measure:
-    settings = checked(content, MEASURE, place)
+    settings = checked(content, MEASURE, place, ("of", "figure", "key"))
     try:
         return Measure(**settings)
     except ValueError as error:
@@ -279,27 +279,6 @@ def tuples(settings: dict[str, Any]) -> dict[str, Any]:
         key: tuple(value) if isinstance(value, list) and key != "published" else value
         for key, value in settings.items()
     }
-
-
-def checked(
-    content: Any, rules: Mapping[str, tuple[Any, str]], place: str, required: Sequence[str] = ()
-) -> dict[str, Any]:
-    """`content` unchanged, if all its keys are in `rules`, all values fit, and no required key is missing.
-
-    required: by default those of the rules that are in `REQUIRED`.
-    """
-    if not isinstance(content, dict):
-        raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {truncated_repr(content)}")
-    for key, value in content.items():
-        if key not in rules:
-            raise ValueError(f"{place}: there is no {truncated_repr(key)}{did_you_mean(str(key), rules)}")
-        fits, rule = rules[key]
-        if not fits(value):
-            raise ValueError(f"{place}: {key} must be {rule}, got {truncated_repr(value)}")
-    for key in required or [key for key in REQUIRED if key in rules]:
-        if key not in content:
-            raise ValueError(f"{place}: {key} is missing")
-    return content
 
 
 def check_rows(table: Table, path: Path) -> None:
@@ -355,8 +334,6 @@ def are_figures(value: Any) -> bool:
 
 FIGURES = ("published", "sd", "runs")
 """Keys of a row that another can repeat."""
-TEXTS = (list_of(is_text), "a list of texts")
-TEXT = (is_text, "a text")
 LINE = (lambda value: is_text(value) and value.splitlines() == [value], "a text of one line")
 TABLE = {
     "title": LINE,
@@ -387,4 +364,3 @@ ROW = {
     "note": TEXT,
 }
 MEASURE = dict.fromkeys(("of", "figure", "key", "over", "only"), TEXT)
-REQUIRED = ("title", "source", "rows", "label", "of", "figure", "key")

@@ -26,8 +26,8 @@ from ner_experiments.tables.pairs import Pair, compare_all, listed
 from ner_experiments.tables.registration import FEWEST_SEEDS, FILE, digest, unrecorded
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA
-from ner_experiments.tables.spec import TEXT, Table, checked
-from ner_experiments.utils.checks import are_seeds, is_number, is_text, list_of
+from ner_experiments.tables.spec import Table
+from ner_experiments.utils.checks import TEXT, are_seeds, checked, is_number, is_text, list_of
 from ner_experiments.utils.files import atomic_write, json_digest
 from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.text import did_you_mean

@@ -20,6 +20,7 @@ from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.analysis.statistics import Difference
 from ner_experiments.runs.run import Run
+from ner_experiments.runs.store import find_archive
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.claims import Claim, ClaimSource, Reference, Side
 from ner_experiments.tables.results_folder import Read
@@ -312,8 +313,8 @@ def reader(results: Path, read: Read = results_folder.read) -> Reader:
 
     @cache
     def find(table: str, overrides: tuple[str, ...]) -> Page | None:
-        folder = results_folder.find_folder(results, table, overrides)
-        return read(folder) if folder else None
+        archive = find_archive(results, table, overrides)
+        return read(archive.folder) if archive else None
 
     return lambda source: find(spec.load(source.table).runs_of, tuple(source.overrides))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from ner_experiments.utils.text import did_you_mean, truncated_repr
 
 
 def is_text(value: Any) -> bool:
@@ -25,3 +27,25 @@ def list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 def are_seeds(value: Any) -> bool:
     """Whether it is a list of different whole numbers from 0, at least one."""
     return list_of(is_count)(value) and 0 < len(value) == len(set(value))
+
+
+TEXT = (is_text, "a text")
+TEXTS = (list_of(is_text), "a list of texts")
+
+
+def checked(
+    content: Any, rules: Mapping[str, tuple[Any, str]], place: str, required: Sequence[str]
+) -> dict[str, Any]:
+    """`content` unchanged, if all its keys are in `rules`, all values fit, and no required key is missing."""
+    if not isinstance(content, dict):
+        raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {truncated_repr(content)}")
+    for key, value in content.items():
+        if key not in rules:
+            raise ValueError(f"{place}: there is no {truncated_repr(key)}{did_you_mean(str(key), rules)}")
+        fits, rule = rules[key]
+        if not fits(value):
+            raise ValueError(f"{place}: {key} must be {rule}, got {truncated_repr(value)}")
+    for key in required:
+        if key not in content:
+            raise ValueError(f"{place}: {key} is missing")
+    return content

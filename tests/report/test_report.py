@@ -13,8 +13,6 @@ from ner_experiments.report import entries, write
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import scores as figures
-from ner_experiments.tables import spec
-from ner_experiments.tables.scores import Result
 from ner_experiments.view.table import Grid
 
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3"
@@ -164,22 +162,6 @@ def test_a_table_that_cannot_be_read_does_not_end_the_others(
     )
     assert "left out of the report: yang2020_table12: broken" in caplog.text
     assert {path.name for path in (tmp_path / "site").glob("yang*")} == {"yang2020_table13.html"}
-
-
-def test_runs_of_both_places_are_one_row_and_those_of_other_files_are_left_out() -> None:
-    row = spec.load("yang2020_table13").rows[0]
-
-    def result(checksum: str, **scores: float) -> Result:
-        by_seed = {int(name[1:]): value for name, value in scores.items()}
-        runs = {seed: Run(Path(checksum), {"checksum": checksum}) for seed in by_seed}
-        return Result(row, by_seed, runs)
-
-    archived, own = result("a", s1=1.0, s2=2.0), result("a", s2=3.0, s4=4.0)
-    assert entries.merged_result(archived, own).scores == {1: 1.0, 2: 3.0, 4: 4.0}
-    left_out = entries.merged_result(archived, result("b", s4=4.0))
-    assert left_out.scores == {1: 1.0, 2: 2.0}
-    assert left_out.remark == "the runs in . read other files than those shown, and are left out"
-    assert entries.merged_result(archived, result("b")).scores == {1: 1.0, 2: 2.0}
 
 
 def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from toy_rows import finish
 
 from ner_experiments.analysis.row_errors import RowErrors
-from ner_experiments.report import entries, index_page, table_page, write
+from ner_experiments.report import entries, index_page, write
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
@@ -32,43 +32,8 @@ def analysed(place: str, **f1: tuple[float, float]) -> Entry:
         same = {"checksum": place, "identity": label, "test": {}}
         runs = {seed: archived(place, {**same, "seed": seed}, score) for seed, score in scores.items()}
         found.append(Result(row, scores, runs))
-    page = Page(spec.load("li2020_table4"), (Result(rows[ROWS[0]], {0: 99.0}),))
-    return Entry(page, (place,), tuple(found))
-
-
-def test_an_analysis_of_two_places_is_made_of_the_runs_that_count() -> None:
-    one, same, other = (
-        analysed("a", s1=(3, 1), s2=(5, 1)),
-        analysed("a", s2=(7, 1), s3=(9, 1)),
-        analysed("b", s3=(9, 1)),
-    )
-    first = entries.merged(one, same).page.results[0]
-    assert first.row.label == "Cross, OntoNotes, 1"
-    assert first.scores == {1: 2.0, 2: 6.0, 3: 8.0}
-    of_first = entries.merged(one, other).page.results[0]
-    assert of_first.scores == {1: 2.0, 2: 4.0}
-    assert of_first.remark == "the runs in . read other files than those shown, and are left out"
-
-
-def test_what_a_command_measured_is_of_one_place() -> None:
-    table = spec.load("xor")
-    one, other = (
-        Entry(Page(table, tuple(Result(row, scores) for row in table.rows)), (place,))
-        for place, scores in (("a", {0: 3.0, 1: 4.0}), ("b", {0: 4.0}))
-    )
-    assert entries.merged(one, other) == other
-
-
-def test_why_runs_do_not_count_is_said() -> None:
-    table = spec.load("yang2020_table13")
-    reason = "outputs/run read other files"
-    refused = Entry(Page(table, tuple(Result(row, missing=reason) for row in table.rows)), ("outputs",))
-    (found,) = entries.merge_by_settings(table, [refused])
-    assert reason in str(table_page.results_section(found, {}).points)
-    assert "No run of this table counts" in table_page.based_on(found)
-    archived = Entry(Page(table, (Result(table.rows[0], {1: 50.0}), *refused.page.results[1:])), ("results",))
-    assert entries.merge_by_settings(table, [archived, refused]) == [archived]
-    assert entries.merged_result(Result(table.rows[0]), refused.page.results[0]).missing == reason
+    results = (Result(rows[ROWS[0]], {0: 99.0}),)
+    return Entry(Page(spec.load("li2020_table4"), results, places=(place,), analyzed=tuple(found)))
 
 
 def of_settings(*deviations: str) -> Entry:
@@ -76,13 +41,7 @@ def of_settings(*deviations: str) -> Entry:
     metrics = {"identity": "abc", "seed": 1, "checksum": "a", "seconds": 60}
     runs = {1: Run(Path("/".join(deviations)), metrics)}
     results = (Result(table.rows[0], {1: 50.0}, runs), *map(Result, table.rows[1:]))
-    return Entry(Page(table, results, deviations), ("somewhere",))
-
-
-def test_settings_are_the_same_in_any_order() -> None:
-    found = [of_settings("data=weibo", "layers=3"), of_settings("layers=3", "data=weibo")]
-    _, both = entries.merge_by_settings(found[0].page.table, found)
-    assert both.page.deviations == ("data=weibo", "layers=3")
+    return Entry(Page(table, results, deviations, places=("somewhere",)))
 
 
 def test_the_index_counts_a_run_once_and_names_papers_by_all_their_authors(tmp_path: Path) -> None:
@@ -109,7 +68,7 @@ def test_errors_of_a_table_are_those_of_its_own_runs() -> None:
     one, more = analysed("a", s1=(3, 1)), analysed("a", s1=(3, 1), s2=(5, 1))
     rows = {name: RowErrors("", runs) for name, (runs, _) in write.row_pages([one, more]).items()}
     for entry, seeds in ((one, [1]), (more, [1, 2])):
-        for result in entry.analyzed:
+        for result in entry.page.analyzed:
             if result.runs:
                 assert [*rows[write.row_name(result)].runs] == [1, 2]
                 assert [*write.errors_of(result, rows).runs] == seeds

@@ -40,7 +40,7 @@ def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_pa
     (table,) = table_page.results_section(entry, {}).grids
     assert table.headings == ["", "mean", "95 %", "parameters", "s per epoch"]
     assert [line[0] for line in table.lines] == labels(entry)
-    assert (entry.missing, entry.off, entry.places) == (0, 0, ("outputs/demo",))
+    assert (entry.missing, entry.off, entry.page.places) == (0, 0, ("outputs/demo",))
     assert entry.origin is not None
     assert entry.origin.command == ""
 
@@ -75,14 +75,14 @@ def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(
     (damaged / "metrics.json").write_text("{")
     (entry,) = own_runs.own_entries(tmp_path, [claimed])
     assert [run.folder for run in entry.runs] == [own]
-    assert f"left out of the report: {damaged / 'metrics.json'} is damaged" in caplog.text
+    assert f"{damaged / 'metrics.json'} is damaged" in caplog.text
 
 
 def test_runs_on_other_sentences_are_other_tables(tmp_path: Path) -> None:
     for folder, data in (("a", TOY), ("a", [*TOY, "data.max_sentences=10"]), ("b", TOY)):
         finish([*data, "model=residual", f"output_dir={tmp_path / folder}"], 1, 2)
     found = own_runs.own_entries(tmp_path, [])
-    assert sorted(entry.places[0] for entry in found) == sorted(
+    assert sorted(entry.page.places[0] for entry in found) == sorted(
         f"{tmp_path.name}/{folder}" for folder in "aab"
     )
     assert len({entry.name for entry in found}) == 3
@@ -105,7 +105,7 @@ def test_runs_with_a_damaged_file_are_left_out(
     path.write_text(path.read_text() + "junk\n")
     (entry,) = own_runs.own_entries(tmp_path / "outputs", [])
     assert len(entry.runs) == 1
-    assert f"left out of the report: {path} is damaged" in caplog.text
+    assert f"{path} is damaged" in caplog.text
     path.unlink()
     (entry,) = own_runs.own_entries(tmp_path / "outputs", [])
     assert len(entry.runs) == 1

@@ -12,11 +12,10 @@ import pytest
 from places import RESULTS
 
 from ner_experiments.main import answer
-from ner_experiments.report import entries
-from ner_experiments.tables import spec
-from ner_experiments.tables.results_folder import read_table
+from ner_experiments.runs.store import archives
+from ner_experiments.tables import pages, spec
 
-ARCHIVED = [read_table(path.parent) for path in sorted(RESULTS.glob("*/**/table.json"))]
+ARCHIVED = [(spec.load(it.table), it.overrides) for it in archives(RESULTS)]
 SETTINGS = [
     *((name,) for name in spec.names()),
     *((table.name, *overrides) for table, overrides in ARCHIVED if overrides),
@@ -37,10 +36,8 @@ def _only_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_table_has_its_rows_and_our_means_in_every_output(
     setting: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    collect = cache(partial(entries.collected, spec.load(setting[0])))  # once for all outputs
-    monkeypatch.setattr(
-        entries, "collected", lambda _, overrides, results: collect(tuple(overrides), results)
-    )
+    collect = cache(partial(pages.page, spec.load(setting[0])))  # once for all outputs
+    monkeypatch.setattr(pages, "page", lambda _, overrides, results: collect(tuple(overrides), results))
 
     def printed(*options: str) -> str:
         assert answer(["table", *setting, *options]) == 0, capsys.readouterr().err

@@ -10,9 +10,9 @@ from toy_rows import TABLE, TEST, TOY, finish, page_of
 
 from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.experiment_data import Fingerprints
+from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.runs.run import Run
-from ner_experiments.runs.store import finished, finished_once
+from ner_experiments.runs.store import Archive, finished
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.experiments import compose, deviations, experiments, joined, unfinished
 from ner_experiments.tables.pairs import compare_rows
@@ -106,13 +106,16 @@ def test_runs_that_cannot_be_identified_are_named_with_the_reason(tmp_path: Path
 def test_runs_that_read_different_files_are_not_put_together() -> None:
     """The corpus changes between two halves of a sweep: both checksums and both folders are reported."""
     cfg = compose(["paper=yang2020", *TOY], "test")
-    first, second = (
-        Run(Path(read), {"seed": seed, "checksum": read, "identity": identity(cfg, read)})
-        for seed, read in ((1, "old"), (2, "new"))
-    )
-    assert finished_once(cfg, [first]).keys() == {1}
+    archive = Archive(Path(), TABLE, ())
+    archive.runs[:] = [
+        ArchivedRun(
+            Path(read), {"seed": seed, "checksum": read, "identity": identity(cfg, read)}, {"label": label}
+        )
+        for seed, read, label in ((1, "old", "a"), (1, "old", "b"), (2, "new", "b"))
+    ]
+    assert archive.finished(cfg, "a").keys() == {1}
     with pytest.raises(ValueError, match="old and new read different files: old, new"):
-        finished_once(cfg, [first, second])
+        archive.finished(cfg, "b")
 
 
 def test_archived_runs_make_the_same_page_as_their_folders(page: Page, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from toy_rows import TOY, page_of
 
 from ner_experiments.main import cli
-from ner_experiments.runs import artifacts
+from ner_experiments.runs import artifacts, store
 from ner_experiments.tables import origin, results_folder, spec
 from ner_experiments.tables.scores import Page, collect
 
@@ -22,7 +22,7 @@ def test_a_page_says_how_the_runs_in_its_rows_were_made_and_no_others(page: Page
     """The two runs of a row that has been renamed are on no page."""
     folder = results_folder.add(page, tmp_path / "results")
     assert "- 5 runs," in (folder / results_folder.PAGE).read_text()
-    for path in (folder / results_folder.RUNS).glob("*.json"):
+    for path in (folder / store.RUNS).glob("*.json"):
         content = json.loads(path.read_text())
         if content["label"] == "stacked, 2 layers":
             content.pop(artifacts.CHECKSUM)
@@ -35,7 +35,7 @@ def test_a_page_says_how_the_runs_in_its_rows_were_made_and_no_others(page: Page
 
 def test_a_page_without_runs_says_nothing_of_their_making(page: Page, tmp_path: Path) -> None:
     folder = results_folder.add(page, tmp_path / "results")
-    (folder / results_folder.TABLE).write_text(
+    (folder / store.TABLE).write_text(
         json.dumps({"table": page.table.name, "overrides": [*TOY, "optimizer.lr=0.002"]})
     )
     results_folder.write(folder)
@@ -71,7 +71,7 @@ def test_the_folder_of_a_command_s_table_may_have_any_name(tmp_path: Path) -> No
 def keep_trials(folder: Path) -> None:
     """Four trainings of one architecture, which took 90 seconds, beside three measurements."""
     made_up_trials.write(folder, {"baseline": made_up_trials.model([3, 3], [3, 2], [0.0, 1e-16, 2e-16])})
-    (folder / results_folder.TABLE).write_text(json.dumps({"table": "xor", "overrides": []}))
+    (folder / store.TABLE).write_text(json.dumps({"table": "xor", "overrides": []}))
 
 
 def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(
@@ -108,7 +108,7 @@ def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(
 def test_a_damaged_table_json_is_named(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "xor" / results_folder.TABLE
+    path = tmp_path / "xor" / store.TABLE
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
     assert cli(["tables", str(tmp_path)]) == 1
@@ -144,13 +144,14 @@ def test_a_folder_is_found_by_its_overrides_whatever_its_name(tmp_path: Path) ->
     for name, overrides in archived.items():
         (tmp_path / "a" / name).mkdir(exist_ok=True, parents=True)
         content = json.dumps({"table": "a", "overrides": overrides})
-        (tmp_path / "a" / name / results_folder.TABLE).write_text(content)
+        (tmp_path / "a" / name / store.TABLE).write_text(content)
+    archived["any"] = ["layers=2", "words.input.path=/corpora/glove.txt"]
     for name, overrides in archived.items():
-        assert results_folder.find_folder(tmp_path, "a", overrides) == tmp_path / "a" / name
-    elsewhere = ["layers=2", "words.input.path=/corpora/glove.txt"]
-    assert results_folder.find_folder(tmp_path, "a", elsewhere) == tmp_path / "a" / "any"
-    assert results_folder.find_folder(tmp_path, "a", ["layers=2"]) is None
-    assert results_folder.find_folder(tmp_path, "b", []) is None
+        found = store.find_archive(tmp_path, "a", overrides)
+        assert found is not None
+        assert found.folder == tmp_path / "a" / name
+    assert store.find_archive(tmp_path, "a", ["layers=2"]) is None
+    assert store.find_archive(tmp_path, "b", []) is None
 
 
 def test_runs_of_the_same_overrides_are_archived_in_one_folder(page: Page, tmp_path: Path) -> None:
@@ -159,4 +160,4 @@ def test_runs_of_the_same_overrides_are_archived_in_one_folder(page: Page, tmp_p
     assert folder == results / page.table.name / "toy_zh-train-20-dev-5-test-30"
     renamed = folder.rename(folder.with_name("renamed"))
     assert results_folder.add(page, results) == renamed
-    assert results_folder.archive_folders(results) == [renamed]
+    assert [it.folder for it in store.archives(results)] == [renamed]

@@ -1,7 +1,6 @@
 """The list of tables: how much of each is measured, and whether the paper's best row is ours."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,17 +8,12 @@ from places import RESULTS
 from toy_rows import TOY, finish
 
 from ner_experiments.main import cli
-from ner_experiments.report.entries import corpora, of_run_folders, on_archived_data
-from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
-from ner_experiments.runs.store import corpora_in
 from ner_experiments.tables import spec
 from ner_experiments.tables.pairs import published_best_holds
-from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.results_folder import SUMMARIES, summaries
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
-from ner_experiments.tables.table_view import TableView
 
 ONE_CORPUS = Run(Path("anywhere"), {"data": {"checksum": "abc", "name": "toy", "gold": "abc"}})
 """A run of which only the corpus is known."""
@@ -37,43 +31,6 @@ def page(*rows: tuple[float | None, list[float]], comparable: bool = True) -> Pa
 
 
 HIGH, MIDDLE, LOW = [90.0, 90.1, 89.9], [88.0, 88.1, 88.2], [80.0, 80.2, 80.1]
-
-
-@pytest.mark.parametrize("name", ["my-corpus", "my corpus", "mine"])
-def test_runs_on_a_corpus_are_found_whatever_its_name(name: str, tmp_path: Path) -> None:
-    own = [*TOY, f"data.name='{name}'"]
-    folder = finish(["paper=yang2020", *own, "model=residual", "layers=4", f"output_dir={tmp_path}"], 1, 2)
-    assert corpora_in(tmp_path) == {name}
-    table = spec.load("yang2020_table12")
-    assert name in corpora(table, own)
-    assert name not in corpora(table, TOY)
-    (entry,) = of_run_folders(table, tmp_path, own)
-    assert [run.folder for run in entry.runs] == [folder]
-    assert of_run_folders(table, tmp_path, TOY) == []
-
-
-def on(row: int, data: str, *, archived: bool) -> Result:
-    """A row of huang2015_table3 whose run read these files."""
-    about = {"name": "conll2000", "checksum": data, "gold": data}
-    metrics = {"data": about, "checksum": data, "task": "mentions", "test": {"f1": 0.7}}
-    run = ArchivedRun(Path("a"), metrics, {}) if archived else Run(Path("b/seed-1"), metrics)
-    return Result(spec.load("huang2015_table3").rows[row], {1: run.score}, {1: run})
-
-
-def test_rows_on_other_files_than_the_archived_ones_are_not_compared_with_the_paper() -> None:
-    published = on(0, "published", archived=True)
-    rows = on_archived_data([published, on(1, "published", archived=False), on(2, "cut", archived=False)])
-    assert [row.comparable for row in rows] == [True, True, False]
-    assert rows[0] == published
-    assert rows[2].remark == (
-        "not compared with the published number, as its runs read other files of conll2000 than the archived ones of "
-        "this table"
-    )
-    page = Page(spec.load("huang2015_table3"), rows)
-    assert rows[2].against is None
-    assert [it.rows for it in reproducibility(page)] == [2]
-    without_runs = replace(page, results=tuple(replace(row, runs={}) for row in rows))
-    assert f"{rows[2].row.label}: {rows[2].remark}." in TableView(without_runs).notes
 
 
 @pytest.mark.parametrize(
