@@ -1,8 +1,10 @@
-"""Rendering of a table with runs: means and comparisons as JSON, CSV, Markdown and LaTeX, and its command."""
+"""A table with runs: its means and comparisons, what every output has of them, and its command."""
 
 import csv
+import html
 import io
 import json
+import re
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -15,48 +17,151 @@ from toy_rows import TABLE, TEST, TOY, page_of
 
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.main import cli
+from ner_experiments.report.entries import Entry
+from ner_experiments.report.write import write_report
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.pairs import compare_rows
 from ner_experiments.tables.scores import Page, Result, collect
-from ner_experiments.tables.table_view import TableView
-from ner_experiments.view import cells
+from ner_experiments.tables.table_view import ORACLE_EPOCH, TableView
+
+FIGURES = ("markdown", "latex", "report")
+"""Outputs that print figures as text."""
+SAID = (
+    *TOY,
+    "MiniLM in place of BERT-Base",
+    "[1] table 7 says 92.17 of the same model",
+    "50 % of weibo_2 & msra",
+    "stacked, 3 layers: a remark.",
+    "Not measured: msra: not found",
+)
+"""Sentences on the table of `full`."""
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> str:
-    return f"output_dir={tmp_path}"
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"output_dir={tmp_path_factory.mktemp('runs')}"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(here: str) -> Page:
     return page_of(here)
 
 
-def test_pages_say_where_p_covers_sentences_alone(page: Page) -> None:
-    one = replace(page.results[5], runs={1: page.results[5].runs[2]}, scores={1: page.results[5].scores[2]})
-    single = replace(page, results=(page.results[0], one))
-    (compared,) = compare_rows(single)
-    p = cells.probability(compared.over_sentences.p)
-    text = TableView(single).markdown()
-    headings = ["difference", "p over sentences alone", "95 %, spread assumed", "verdict"]
-    assert f"|  | {' | '.join(headings)} |" in text
+@pytest.fixture(scope="module")
+def full(page: Page) -> Page:
+    """The page with a row of one seed, an oracle epoch, a stand-in, and reasons why rows are not measured."""
+    plain = TableView(page)
+    assert plain.differences is not None
+    unused = {"oracle-epoch gain", "p over sentences alone", "95 %, spread assumed", "detectable"}
+    assert not unused & {*plain.results.headings, *plain.differences.grid.headings}
+    one, second, *others = page.results
+    one = replace(one, runs={1: one.runs[1]}, scores={1: one.scores[1]})
+    second = replace(second, missing="msra: not found", remark="a remark")
+    (others[3].runs[2].folder / "test_every_epoch.csv").write_text("epoch,test_f1\n1,0.25\n2,0.999\n3,0.5\n")
+    all_rows = [replace(it, stand_ins=("MiniLM in place of BERT-Base",)) for it in (one, second, *others)]
+    table = replace(page.table, notes=("50 % of weibo_2 & msra",))
+    return replace(page, table=table, results=tuple(all_rows))
+
+
+@pytest.fixture(scope="module")
+def outputs(full: Page, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What each output says, without its markup."""
+    view = TableView(full)
+    report = write_report([Entry(full)], None, tmp_path_factory.mktemp("report") / "report", None)
+    signs = {r"$\pm$": "±", "$<$": "<", "$>$": ">"} | {f"\\{sign}": sign for sign in "&%$#_{}"}
+    latex = view.latex()
+    for written, sign in signs.items():
+        latex = latex.replace(written, sign)
+    markup = re.compile(r"<style>.*?</style>|<script.*?</script>|<[^>]+>", re.DOTALL)
+    return {
+        "markdown": view.markdown().replace("**", "").replace("`", ""),
+        "latex": latex,
+        "json": view.json(),
+        "report": html.unescape(markup.sub("", report.read_text(encoding="utf-8"))),
+    }
+
+
+@pytest.mark.parametrize("output", ["markdown", "latex", "json", "report"])
+def test_every_output_says_all_that_is_known_of_a_table(output: str, outputs: dict[str, str]) -> None:
+    assert [text for text in SAID if text not in outputs[output]] == []
+
+
+@pytest.mark.parametrize("output", FIGURES)
+def test_every_output_has_all_cells_and_explains_their_columns(
+    output: str, outputs: dict[str, str], full: Page
+) -> None:
+    view = TableView(full)
+    assert view.differences is not None
+    assert {"oracle-epoch gain", "expected"} <= {*view.results.headings}
+    assert {"p over sentences alone", "95 %, spread assumed"} <= {*view.differences.grid.headings}
+    grids = (view.results, view.differences.grid)
+    cells_of_both = {cell for grid in grids for line in (grid.headings, *grid.lines) for cell in line}
+    assert [cell for cell in cells_of_both if cell not in outputs[output]] == []
+    assert [text for text in view.differences.inline if text not in outputs[output]] == []
+    assert ORACLE_EPOCH in outputs[output] or output == "latex"
+
+
+def test_a_pair_with_a_single_run_has_an_interval_with_the_spread_of_the_other_rows(full: Page) -> None:
+    (compared,) = compare_rows(full)
+    assert compared.verdict == "open"
     assert compared.assumed is not None
-    assumed = f"{compared.assumed.low:.2f} to {compared.assumed.high:.2f}"
-    assert f"| {compared.test.over_seeds.mean:+.2f} | {p} | {assumed} | open |" in text
-    assert "no verdict rests on it" in text
-    assert "Seeds needed" not in text  # the legend explains the columns that there are
-    latex = TableView(single).latex()
-    assert " & ".join(headings).replace("%", r"\%") in latex
-    assert "no verdict rests on it" in latex
-    (record,) = json.loads(TableView(single).json())["comparisons"]
-    assert (record["p_over_seeds_and_sentences"], record["p_over_sentences"]) == (
-        None,
-        compared.over_sentences.p,
+    record = compared.comparison()
+    assert record["assumed"] == {"low": compared.assumed.low, "high": compared.assumed.high}
+    assert record["p_over_seeds_and_sentences"] is None
+    assert record["p_over_sentences"] == compared.over_sentences.p
+
+
+def test_every_comparison_has_a_verdict_and_an_open_one_what_would_be_detected(page: Page) -> None:
+    (compared,) = compare_rows(page)
+    assert compared.comparison()["verdict"] == compared.verdict == "behind"
+    assert compared.comparison()["detectable"] is None
+    wide = replace(page, table=replace(page.table, smallest_effect=1e6))
+    assert compare_rows(wide)[0].verdict == "behind"  # that is the stronger claim
+    scores = iter([{1: 50.0, 2: 90.0}, {1: 80.0, 2: 61.0}])
+    noisy = replace(
+        page, results=tuple(replace(it, scores=next(scores)) if it.runs else it for it in page.results)
     )
-    assert "sentences alone" not in TableView(page).markdown()
+    (compared,) = compare_rows(noisy)
+    assert compared.verdict == "open"
+    assert compared.test.detectable is not None
+    found = TableView(noisy).differences
+    assert found is not None
+    line = dict(zip(found.grid.headings, found.grid.lines[0], strict=True))
+    assert line["detectable"] == f"{compared.test.detectable:.2f}"
+    assert compare_rows(replace(noisy, table=replace(page.table, smallest_effect=1e6)))[0].verdict == "equal"
+
+
+def test_the_oracle_epoch_gain_is_that_of_the_runs_that_scored_test_every_epoch(full: Page) -> None:
+    ours = full.results[5]
+    gain = 99.9 - ours.runs[2].score
+    assert ours.oracle_epoch_gain() == pytest.approx(gain)
+    assert full.results[0].oracle_epoch_gain() is None
+
+
+def test_csv_agrees_with_json(full: Page) -> None:
+    rows: Any = json.loads(TableView(full).json())["rows"]
+    lines = list(csv.DictReader(io.StringIO(TableView(full).csv())))
+    assert [line["label"] for line in lines] == [row["label"] for row in rows]
+    assert float(lines[5]["mean"]) == rows[5]["measured"]["mean"]
+    assert lines[1]["mean"] == ""
+
+
+def test_stand_ins_are_those_of_the_settings_and_name_their_rows(here: str) -> None:
+    def stand_ins(table: str, *overrides: str) -> list[str]:
+        return collect(spec.load(table), [here, *overrides]).stand_ins
+
+    assert stand_ins("yang2020_table9") == ["random character vectors in place of those of Li et al. (2018)"]
+    assert stand_ins("yang2020_table9", "words=vectors", "words.input.path=sgns.char") == []
+    small = ["words.input.path=minilm", "words.stand_in=MiniLM in place of BERT-Base"]
+    assert stand_ins("yang2020_table6", *small) == ["MiniLM in place of BERT-Base"]
+    assert stand_ins("yang2020_table6") == []
+    of_ontonotes, nadam = stand_ins("li2020_table1")
+    assert "Nadam" in nadam
+    assert not nadam.endswith(")")
+    assert of_ontonotes.endswith('("OntoNotes, Baseline", "OntoNotes, Cross", "OntoNotes, Att")')
 
 
 def test_p_values_are_corrected_within_the_table(page: Page) -> None:
@@ -81,15 +186,6 @@ def test_scores_are_summed_up_and_compared_with_the_best_published_row(page: Pag
     assert (compared.labels[0], compared.labels[1]) == ("stacked, 2 layers", "residual, 4 layers")
     assert compared.test.over_seeds.test == "Welch t"
     assert compared.over_sentences.difference == pytest.approx(compared.test.over_seeds.mean / 100)
-
-
-def test_runs_that_scored_test_every_epoch_show_the_oracle_epoch_gain(page: Page, here: str) -> None:
-    assert "oracle epoch" not in TableView(page).markdown()
-    ours = page.results[5].runs[2]
-    (ours.folder / "test_every_epoch.csv").write_text("epoch,test_f1\n1,0.25\n2,0.999\n3,0.5\n")
-    (row,) = [line for line in TableView(page).markdown().splitlines() if line.startswith("| residual, 4")]
-    assert row.endswith(f"| {99.9 - ours.score:+.2f} |")
-    assert page.results[0].oracle_epoch_gain() is None
 
 
 def test_published_numbers_are_compared_on_the_same_data_only() -> None:
@@ -148,25 +244,6 @@ def test_json_has_what_was_published_and_what_was_measured(page: Page) -> None:
     assert measured["mean"] == pytest.approx(statistics.fmean(measured["scores"].values()))
     assert measured["sd"] == pytest.approx(statistics.stdev(measured["scores"].values()))
     assert content["rows"][1]["measured"] is None
-
-
-def test_csv_and_markdown_and_latex_agree_with_json(page: Page) -> None:
-    rows: Any = json.loads(TableView(page).json())["rows"]
-    lines = list(csv.DictReader(io.StringIO(TableView(page).csv())))
-    assert [line["label"] for line in lines] == [row["label"] for row in rows]
-    measured = rows[5]["measured"]
-    assert float(lines[5]["mean"]) == measured["mean"]
-    assert lines[1]["mean"] == ""
-    figure = f"{measured['mean']:.2f} ± {measured['sd']:.2f} (3)"
-    assert f"| residual, 4 layers [1] | 92.22 | {figure} |" in TableView(page).markdown()
-    in_latex = figure.replace("±", r"$\pm$")
-    assert f"residual, 4 layers [1] & 92.22 & {in_latex} &" in TableView(page).latex()
-    assert "**Not the paper's settings:** `data=toy_zh" in TableView(page).markdown()
-    assert "[1] table 7 says 92.17 of the same model" in TableView(page).markdown()
-    assert r"data=toy\_zh" in TableView(page).latex()
-    noted = replace(page, table=replace(page.table, notes=("50 % of weibo_2 & msra",)))
-    assert "- 50 % of weibo_2 & msra" in TableView(noted).markdown()
-    assert r"50 \% of weibo\_2 \& msra" in TableView(noted).latex()
 
 
 def test_rows_that_were_not_run_say_what_they_need(page: Page) -> None:
@@ -246,67 +323,3 @@ def test_the_command_lists_prints_and_refuses(
         assert "require a table: table NAME" in capsys.readouterr().err
     assert cli(["table", TABLE, "layer=3"]) == 1
     assert "row 'stacked, 2 layers': layer=3: there is no setting 'layer'" in capsys.readouterr().err
-
-
-def test_a_declared_stand_in_is_on_every_page_of_its_table(here: str) -> None:
-    vectors = "random character vectors in place of those of Li et al. (2018)"
-    weibo = collect(spec.load("yang2020_table9"), [here])
-    assert f"**Not what the paper had:** {vectors}." in TableView(weibo).markdown()
-    assert f"Not what the paper had: {vectors}." in TableView(weibo).latex()
-    assert json.loads(TableView(weibo).json())["stand_ins"] == [vectors]
-    named = collect(spec.load("yang2020_table9"), [here, "words=vectors", "words.input.path=sgns.char"])
-    assert "Not what the paper had" not in TableView(named).markdown()
-
-
-def test_a_stand_in_declared_by_an_override_is_printed_beside_the_path(here: str) -> None:
-    small = "MiniLM in place of BERT-Base"
-    overrides = [here, "words.input.path=minilm", f"words.stand_in={small}"]
-    page = collect(spec.load("yang2020_table6"), overrides)
-    assert f"**Not what the paper had:** {small}." in TableView(page).markdown()
-    assert f"Not what the paper had: {small}." in TableView(page).latex()
-    assert json.loads(TableView(page).json())["stand_ins"] == [small]
-    assert "words.input.path=minilm" in TableView(page).markdown()
-    assert collect(spec.load("yang2020_table6"), [here]).stand_ins == []
-
-
-def test_a_stand_in_of_some_rows_names_them(here: str) -> None:
-    of_ontonotes, nadam = collect(spec.load("li2020_table1"), [here]).stand_ins
-    assert "Nadam" in nadam
-    assert not nadam.endswith(")")
-    assert of_ontonotes.endswith('("OntoNotes, Baseline", "OntoNotes, Cross", "OntoNotes, Att")')
-
-
-def test_every_comparison_has_a_verdict_and_an_open_one_what_would_be_detected(page: Page) -> None:
-    (compared,) = compare_rows(page)
-    (record,) = json.loads(TableView(page).json())["comparisons"]
-    assert record["verdict"] == compared.verdict == "behind"
-    assert record["detectable"] is None
-    wide = replace(page, table=replace(page.table, smallest_effect=1e6))
-    assert compare_rows(wide)[0].verdict == "behind"  # that is the stronger claim
-    scores = iter([{1: 50.0, 2: 90.0}, {1: 80.0, 2: 61.0}])
-    noisy = replace(
-        page, results=tuple(replace(it, scores=next(scores)) if it.runs else it for it in page.results)
-    )
-    (compared,) = compare_rows(noisy)
-    assert compared.verdict == "open"
-    assert compared.test.detectable is not None
-    for text in (TableView(noisy).markdown(), TableView(noisy).latex()):
-        assert "detectable" in text
-        assert f"{compared.test.detectable:.2f}" in text
-    assert "| detectable |" not in TableView(page).markdown()
-    assert compare_rows(replace(noisy, table=replace(page.table, smallest_effect=1e6)))[0].verdict == "equal"
-
-
-def test_a_single_run_has_an_interval_with_the_spread_of_the_other_rows(page: Page) -> None:
-    ran = [result for result in page.results if result.runs]
-    one = replace(ran[0], runs=dict([*ran[0].runs.items()][:1]), scores=dict([*ran[0].scores.items()][:1]))
-    single = replace(page, results=(one, *ran[1:]))
-    (compared,) = compare_rows(single)
-    assert compared.verdict == "open"
-    assert compared.assumed is not None
-    assert compared.assumed.low is not None
-    assert f"| {compared.assumed.low:.2f} to" in TableView(single).markdown()
-    assert "No verdict rests on it." in TableView(single).markdown()
-    (record,) = json.loads(TableView(single).json())["comparisons"]
-    assert record["assumed"]["low"] == compared.assumed.low
-    assert "spread assumed" not in TableView(page).markdown()
