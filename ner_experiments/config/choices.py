@@ -116,8 +116,12 @@ def chosen(choices: tuple[str, ...]) -> Chosen:
 @cache
 def conf_digest(folders: tuple[Path, ...]) -> str:
     """The digest of all that a composition depends on: the files of conf/ and of the user's, and Hydra."""
-    paths = [path for folder in folders for path in sorted(folder.rglob("*.yaml")) if path.is_file()]
-    contents = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    contents = {
+        f"{number}: {path.relative_to(folder)}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for number, folder in enumerate(folders)
+        for path in sorted(folder.rglob("*.yaml"))
+        if path.is_file()
+    }
     return json_digest([hydra.__version__, omegaconf.__version__, contents])
 
 
