@@ -254,7 +254,7 @@ def test_rows_that_were_not_run_say_what_they_need(page: Page) -> None:
 
 def test_what_a_row_needs_is_what_no_run_has_read_here() -> None:
     table = spec.load("huang2015_table2")
-    page = collect(table, source=lambda experiment: {})
+    page = collect(table, (), lambda cfg, label: {})
     of = {result.row.label: result for result in page.results}
     assert page.needs(of["Senna, BI-LSTM-CRF, POS"]) == ["ptb", "senna.txt"]
     run = Run(
