@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import safe_yaml
 from ner_experiments.config.corpora import instantiated
-from ner_experiments.config.identity import files_digest, identity, run_folder
+from ner_experiments.config.identity import files_digest, identity, unread_folder
 from ner_experiments.config.init_from import first_run
 from ner_experiments.data.corpus import Source, load_test
 from ner_experiments.data.corpus import load as load_corpus
@@ -167,11 +167,8 @@ def digest(text: str) -> str:
 
 
 def unread_error(cfg: DictConfig) -> Path:
-    """Where the error of an experiment is saved that fails before its data are read. Reading them removes it.
-
-    The identity of such a run is unknown; its folder is named by its settings alone.
-    """
-    return run_folder(cfg, identity(cfg, checksum="")) / artifacts.unread_error_name(files_digest(cfg))
+    """Where the error of an experiment is saved that fails before its data are read. Reading them removes it."""
+    return unread_folder(cfg) / artifacts.unread_error_name(files_digest(cfg))
 
 
 # A finished run's corpus

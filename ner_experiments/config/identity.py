@@ -116,6 +116,11 @@ def run_folder(cfg: DictConfig, name: str) -> Path:
     return Path(cfg.output_dir) / "-".join(parts) / f"seed-{cfg.seed}"
 
 
+def unread_folder(cfg: DictConfig) -> Path:
+    """The folder of a run that has not read its data, so that its identity is unknown: named by the settings alone."""
+    return run_folder(cfg, identity(cfg, checksum=""))
+
+
 def kind(part: DictConfig) -> str:
     """Name of a part's class or function, in lower case."""
     return part._target_.rsplit(".", 1)[-1].lower()

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.compose import compose
-from ner_experiments.config.identity import experiment
 from ner_experiments.config.row_settings import differing
 from ner_experiments.runs.status import PlannedRun
+from ner_experiments.runs.store import experiment_key
 
 Outcome = dict[str, Any] | str
 """The result of a task, or the reason for its failure in one line."""
@@ -191,4 +191,4 @@ class Queue:
 @lru_cache(maxsize=4096)
 def open_run(overrides: tuple[str, ...]) -> tuple[str, int]:
     cfg = compose(overrides, "squeue")
-    return experiment(cfg), cfg.seed
+    return experiment_key(cfg), cfg.seed

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ner_experiments.config.identity import experiment, files_digest
+from ner_experiments.config.identity import files_digest
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, progress, store
 from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE
@@ -72,7 +72,7 @@ class PlannedRun:
 
 
 def planned_run(label: str, cfg: DictConfig) -> PlannedRun:
-    return PlannedRun(label, cfg.seed, experiment(cfg), files_digest(cfg), cfg.runtime.reuse)
+    return PlannedRun(label, cfg.seed, store.experiment_key(cfg), files_digest(cfg), cfg.runtime.reuse)
 
 
 def all_statuses(output: Path) -> list[Status]:

@@ -14,7 +14,7 @@ from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ner_experiments.config.identity import experiment, file_settings, files_digest, identity
+from ner_experiments.config.identity import file_settings, files_digest, identity, unread_folder
 from ner_experiments.runs import artifacts, code, progress
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.artifacts import CODE, CONFIG, METRICS_FILE, SCORED, read_config
@@ -51,14 +51,19 @@ def outdated(folder: Path) -> str:
     return code.outdated(folder / CODE) if (folder / CONFIG).exists() else ""
 
 
-def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
-    """The experiment as `identity.experiment`, and the seed; None if no config of it can be read.
+def experiment_key(cfg: DictConfig) -> str:
+    """Name of the settings but for the seed, known before files are read: NAME of a run that has not read its data."""
+    return unread_folder(cfg).parent.name
 
-    A run that fails before it has read its data leaves no config; its folder is then named by its settings alone.
+
+def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
+    """The `experiment_key` and the seed of the run in a folder; None if no config of it can be read.
+
+    A run that fails before it has read its data leaves no config, and has not been moved.
     """
     seed = seed_of(folder)
     if not (folder / CONFIG).exists():
-        return f"experiment-{folder.parent.name.rpartition('-')[2]}", seed
+        return folder.parent.name, seed
     try:
         return experiment_in(folder.parent), seed
     except ValueError:
@@ -72,8 +77,8 @@ def experiment_in(seeds: Path) -> str:
     ValueError if none can.
     """
     for path in sorted(seeds.glob(f"seed-*/{CONFIG}")):
-        with suppress(ValueError, OSError):
-            return experiment(read_config(path.parent))
+        with suppress(ValueError, OSError, AttributeError):  # the last without a part or its class
+            return experiment_key(read_config(path.parent))
     raise ValueError(f"{seeds}: no run in it has a {CONFIG} that can be read")
 
 
@@ -92,7 +97,7 @@ def interrupted_by_other_code(cfg: DictConfig) -> Iterator[tuple[Path, str]]:
     for folder in run_folders(Path(cfg.output_dir), cfg.data.name):
         if seed_of(folder) == cfg.seed and (folder / progress.CHECKPOINT).exists():
             reason = code.outdated(folder / CODE)
-            if reason and experiment_and_seed(folder) == (experiment(cfg), cfg.seed):
+            if reason and experiment_and_seed(folder) == (experiment_key(cfg), cfg.seed):
                 yield folder, reason
 
 
