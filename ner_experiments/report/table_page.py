@@ -91,7 +91,7 @@ def differences_section(entry: Entry) -> Section | None:
     if differences is None:
         return None
     *others, last = range(1, len(differences.grid.headings))
-    pairs = "Each row minus each other" if entry.view.is_sweep else "Differences between rows"
+    pairs = "Each row minus each other" if entry.page.table.is_sweep else "Differences between rows"
     grid = replace(
         differences.grid.of([0, last, *others]), caption=f"{pairs}, with intervals over seeds", text=1
     )
@@ -106,7 +106,7 @@ def results_section(entry: Entry, links: Links) -> Section:
     labels = {line[0]: result.row.label for line, result in zip(grid.lines, page.results, strict=True)}
     grid = replace(
         without_empty_end(grid),
-        caption=view.title,
+        caption=page.table.title,
         links={text: links[label] for text, label in labels.items() if label in links},
         cited=frozenset(number for number, result in enumerate(page.results) if result.row.cited),
         text=int(publishes_text(entry)),

@@ -15,7 +15,6 @@ from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.tables.claims import Claim
 from ner_experiments.tables.rescore import Change, Gold, Ranking, Rescored, RescoredRun, rankings
 from ner_experiments.tables.scores import Result
-from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.files import sha256
 from ner_experiments.view import cells, pages
 from ner_experiments.view.table import Grid
@@ -35,8 +34,7 @@ class RescoredView:
 
     def markdown(self, command: str) -> str:
         """The page; command: that which makes it."""
-        table = TableView(self.rescored.page)
-        return pages.page("rescored.md.j2", view=self, table=table, command=command)
+        return pages.page("rescored.md.j2", view=self, page=self.rescored.page, command=command)
 
     def json(self) -> str:
         return json.dumps(self.record(), indent=2, ensure_ascii=False) + "\n"

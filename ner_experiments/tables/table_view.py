@@ -57,30 +57,6 @@ class TableView:
 
     page: Page
 
-    @property
-    def title(self) -> str:
-        return self.page.table.title
-
-    @property
-    def source(self) -> str:
-        return self.page.table.source
-
-    @property
-    def is_sweep(self) -> bool:
-        return self.page.table.is_sweep
-
-    @property
-    def deviations_heading(self) -> str:
-        return self.page.deviations_heading
-
-    @property
-    def deviations(self) -> str:
-        return " ".join(self.page.deviations)
-
-    @property
-    def stand_ins(self) -> str:
-        return "; ".join(self.page.stand_ins)
-
     @cached_property
     def standing(self) -> str:
         """Whether the runs are registered or exploratory; empty for published tables without a registration."""
@@ -109,14 +85,10 @@ class TableView:
         return " ".join(parts)
 
     @property
-    def has_looks(self) -> bool:
-        return bool(self.page.table.looks and self.page.runs)
-
-    @property
     def looks(self) -> list[str]:
         """What each look has decided."""
         table = self.page.table
-        return decide(self.page, table.looks, table.seeds[0]).history if self.has_looks else []
+        return decide(self.page, table.looks, table.seeds[0]).history if table.looks else []
 
     @property
     def strip_plots(self) -> list[str]:
@@ -127,7 +99,7 @@ class TableView:
     @cached_property
     def differences(self) -> Differences | None:
         """Of a sweep, all pairs of rows; else each row and the one with the best published number."""
-        if self.is_sweep:
+        if self.page.table.is_sweep:
             return Differences(ALL_PAIRS, self.pairs) if self.pairs else None
         compared = compare_rows(self.page)
         return Differences(WITH_THE_BEST, compared) if compared else None
@@ -143,7 +115,7 @@ class TableView:
         lines = [self.cells_of(number, result) for number, result in numbered(self.page)]
         grid = Grid([*lines[0]], [[*line.values()] for line in lines]).without(left_out)
         # of a sweep nothing is published, so all scores are ours
-        return grid.renamed({"ours": "test"}) if self.is_sweep else grid
+        return grid.renamed({"ours": "test"}) if self.page.table.is_sweep else grid
 
     def cells_of(self, number: int, result: Result) -> dict[str, str]:
         """The cells of a row by the headings of their columns. number: that of its note."""
@@ -226,22 +198,24 @@ class TableView:
 
     def markdown(self) -> str:
         """The whole table with differences between rows and notes; of a sweep, with its answer first."""
-        return pages.page("table.md.j2", view=self, root="", origin=None)
+        return pages.page("table.md.j2", view=self, page=self.page, root="", origin=None)
 
     def results_page(self, root: str) -> str:
         """The page in results/, with the provenance of its numbers. root: that of the checkout, seen from the page."""
         made = origin(self.page, self.page.runs)
         trials = self.page.trials
         models = Grid(HEADINGS, table_lines(trials.models)) if trials else None
-        return pages.page("table.md.j2", view=self, root=root, origin=made, models=models, picture=PICTURE)
+        return pages.page(
+            "table.md.j2", view=self, page=self.page, root=root, origin=made, models=models, picture=PICTURE
+        )
 
     def answer(self) -> str:
         """Answer of a sweep in Markdown: its verdict, its rows as plots in text, and all pairs of rows."""
-        return pages.page("answer.md.j2", view=self, root="")
+        return pages.page("answer.md.j2", view=self, page=self.page, root="")
 
     def latex(self) -> str:
         """LaTeX for \\usepackage{booktabs}: a tabular, a second one if rows are compared, and the notes as text."""
-        return pages.page("table.tex.j2", view=self)
+        return pages.page("table.tex.j2", view=self, page=self.page)
 
     def csv(self) -> str:
         """CSV with one line per row and one column per figure; cells without a figure are empty."""
@@ -261,13 +235,13 @@ class TableView:
         page = self.page
         content = {
             "name": page.table.name,
-            "title": self.title,
-            "source": self.source,
+            "title": page.table.title,
+            "source": page.table.source,
             "deviations": list(page.deviations),
             "stand_ins": page.stand_ins,
             "rows": [*map(row_record, page.results)],
         }
-        if self.is_sweep:
+        if self.page.table.is_sweep:
             content["verdict"] = self.verdict
         else:
             compared = self.differences.pairs if self.differences else []
