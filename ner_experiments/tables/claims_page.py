@@ -6,7 +6,7 @@ Registered tests come first; all others are exploratory, and folded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,7 @@ from ner_experiments.tables.registered import Outcome, Replication
 from ner_experiments.tables.registration import MOST_SEEDS
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.verdicts import TEST, ClaimTests, Decided, by_claim, decide
-from ner_experiments.view import cells, charts
+from ner_experiments.view import cells, charts, pages
 from ner_experiments.view.charts import ForestRow
 from ner_experiments.view.table import Grid
 
@@ -56,18 +56,6 @@ EXPLORATORY = (
 DIRECTED = ("replicates", "smaller", "larger", "opposite")
 VERDICTS = (*DIRECTED, "no such difference", "undecided")
 """Verdicts that runs can have; the others are on their absence."""
-LEGEND = (
-    "Differences are in points of test F1 (accuracy for parts of speech, phrases for XOR), with the 95 % interval over "
-    f"seeds. Rungs: {'; '.join(f'{number}, {text}' for number, text in enumerate(RUNGS))}. Rungs 0 and 1 give verdicts "
-    "on a paper's claim, rungs 2 and 3 evidence from substitutes. The columns are explained for "
-    "[registered](../docs/statistics.md#a-registered-replication) and for "
-    "[exploratory](../docs/statistics.md#exploratory-verdicts) tests."
-)
-ORIGIN = (
-    "All figures and verdicts are computed from the archived runs. [How this was done](replication.md). "
-    "[claims.yaml](claims.yaml) says what is compared, [statistics](../docs/statistics.md#the-ledger-of-claims) how."
-)
-READING = "The verdicts are computed and exploratory ([all claims](CLAIMS.md)). What follows is the author's reading."
 
 
 def write(results: Path, read: Read = results_folder.read) -> list[Path]:
@@ -79,42 +67,40 @@ def write(results: Path, read: Read = results_folder.read) -> list[Path]:
     if not path.is_file():
         return []
     decided, replications = decide(claims.read(path), results, read), registered.replications(results, read)
-    pages = {PAGE: markdown(decided, replications, results)}
-    pages |= {test_sets_page(it): text for it in replications if (text := test_sets(it))}
-    for name, text in pages.items():
+    texts = {PAGE: markdown(decided, replications, results)}
+    texts |= {test_sets_page(it): text for it in replications if (text := test_sets(it))}
+    for name, text in texts.items():
         (results / name).write_text(text, encoding="utf-8")
     (results / PLOTS).mkdir(exist_ok=True)
     for name, rows in forests(replications, by_claim(decided)).items():
         chart = charts.forest(rows, TITLE, "points")
         (results / PLOTS / f"{name}.svg").write_text(chart.svg(), encoding="utf-8")
-    return [results / name for name in pages]
+    return [results / name for name in texts]
 
 
 def markdown(decided: Sequence[Decided], replications: Sequence[Replication], results: Path) -> str:
     """The page of all claims: registered tests paper by paper, then the exploratory ones, folded."""
     all_claims = by_claim(decided)
-    parts = [
-        "# Claims of the papers",
-        headline(replications, [it.claim for it in decided]),
-        f"{LEGEND} {ORIGIN}",
-    ]
-    for it in replications:
-        paper = it.family.paper
-        parts += [f"## {PAPERS.get(paper, paper)}", registered_section(it, results)]
-    parts += ["## Exploratory tests", summary(all_claims)]
     drawn = forests([], all_claims)
+    exploratory = []
     for paper in dict.fromkeys(it.claim.paper for it in decided):
         members = [it for it in decided if it.claim.paper == paper]
-        lists = [picture(f"{paper}-exploratory")] if f"{paper}-exploratory" in drawn else []
-        for source, of_source in groupby(members, key=lambda it: it.claim.source):
-            lists += [about(source), exploratory_table([*of_source], all_claims)]
-        parts.append(folded(f"{PAPERS.get(paper, paper)}: {counted(by_claim(members))}", *lists))
-    return "\n\n".join(parts) + "\n"
+        of_sources = groupby(members, key=lambda it: it.claim.source)
+        lists = [(about(source), exploratory_grid([*tests], all_claims)) for source, tests in of_sources]
+        title = f"{PAPERS.get(paper, paper)}: {counted(by_claim(members))}"
+        exploratory.append((title, picture(f"{paper}-exploratory", drawn), lists))
+    return pages.page(
+        "claims.md.j2",
+        headline=headline(replications, [it.claim for it in decided]),
+        rungs=RUNGS,
+        registered=[(title_of(it), registered_section(it, results)) for it in replications],
+        summary=summary(all_claims),
+        exploratory=exploratory,
+    )
 
 
-def folded(title: str, *parts: str) -> str:
-    """Markdown that is shown when its title is clicked, on GitHub and on the site of `make docs`."""
-    return "\n\n".join([f'<details markdown="1"><summary>{title}</summary>', *parts, "</details>"])
+def title_of(it: Replication) -> str:
+    return PAPERS.get(it.family.paper, it.family.paper)
 
 
 def joined_words(parts: Sequence[str]) -> str:
@@ -123,8 +109,9 @@ def joined_words(parts: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def picture(name: str) -> str:
-    return f"![{TITLE}]({PLOTS}/{name}.svg)"
+def picture(name: str, drawn: Collection[str]) -> str:
+    """A forest plot in Markdown; empty if it is not drawn."""
+    return f"![{TITLE}]({PLOTS}/{name}.svg)" if name in drawn else ""
 
 
 def forests(
@@ -192,17 +179,15 @@ WITHOUT_VERDICT = {
 
 def registered_section(it: Replication, results: Path) -> str:
     """The table of a paper's primary tests, those on further test sets, and what is not run, with commands and cost."""
-    parts = [f"Registration `{it.family.hash}`: {it.made:,} of {it.runs:,} runs are made."]
-    parts.append(registered_grid(it.outcomes).markdown())
-    if f"{it.family.paper}-registered" in forests([it], []):
-        parts.append(picture(f"{it.family.paper}-registered"))
-    if (secondary := secondary_grid(it)).lines:
-        note = f"The same differences on [further test sets]({test_sets_page(it)}), which decide nothing:"
-        parts += [note, secondary.markdown()]
-    if it.missing:
-        commands = "\n".join(row.command(it.family) for row in it.missing)
-        parts.append(folded(not_run(it, results), f"```sh\n{commands}\n```"))
-    return "\n\n".join(parts)
+    return pages.page(
+        "registered.md.j2",
+        it=it,
+        primary=registered_grid(it.outcomes),
+        plot=picture(f"{it.family.paper}-registered", forests([it], [])),
+        secondary=secondary_grid(it),
+        test_sets=test_sets_page(it),
+        not_run=not_run(it, results) if it.missing else "",
+    ).rstrip()
 
 
 def registered_grid(outcomes: Iterable[Outcome]) -> Grid:
@@ -272,16 +257,8 @@ def test_sets(it: Replication) -> str:
             lines.append([label, *(cells.score(summarize(it)) if it else "" for it in scores)])
     if not lines:
         return ""
-    paper = it.family.paper
-    parts = [
-        f"# {PAPERS.get(paper, paper)}: registered runs on further test sets",
-        f"The registered runs of [the paper]({paper}.md), scored once with the weights that dev selected: on the own "
-        f"test set of the corpus (`{TEST}`), and on others, which are secondary and decide no verdict. Earlier runs "
-        "are on pages such as `conllpp.md` beside those of their tables.",
-        Grid(["", *names], lines).markdown(),
-        "In percent: mean ± standard deviation (seeds).",
-    ]
-    return "\n\n".join(parts) + "\n"
+    grid = Grid(["", *names], lines)
+    return pages.page("test_sets.md.j2", title=title_of(it), paper=it.family.paper, grid=grid)
 
 
 def published(claim: Claim) -> str:
@@ -340,10 +317,10 @@ def counted(all_claims: Iterable[ClaimTests]) -> str:
     )
 
 
-def exploratory_table(decided: Sequence[Decided], all_claims: Iterable[ClaimTests]) -> str:
-    """The tests as a Markdown table. all_claims: those of the ledger, for the verdicts of other tests."""
+def exploratory_grid(decided: Sequence[Decided], all_claims: Iterable[ClaimTests]) -> Grid:
+    """The tests as a table. all_claims: those of the ledger, for the verdicts of other tests."""
     found = {it.claim.id: claim for claim in all_claims for it in claim.tests}
-    return Grid(EXPLORATORY, [line(it, found[it.claim.id]) for it in decided]).markdown()
+    return Grid(EXPLORATORY, [line(it, found[it.claim.id]) for it in decided])
 
 
 def line(it: Decided, of_claim: ClaimTests) -> list[str]:
@@ -445,7 +422,8 @@ def for_templates(results: Path, read: Read) -> dict[str, Callable[..., Any]]:
             raise ValueError(f"{claims.FILE} has no claims of source {unknown[0]!r}")
         chosen = [it for it in found if it.claim.source.name in sources]
         title = f"Exploratory tests: {counted(by_claim(chosen))}"
-        return f"{folded(title, exploratory_table(chosen, all_claims))}\n\n{READING}"
+        grid = exploratory_grid(chosen, all_claims)
+        return pages.page("exploratory.md.j2", title=title, grid=grid).rstrip()
 
     def of_paper(paper: str) -> str:
         if paper not in {it.claim.paper for it in decided()[0]}:
