@@ -5,7 +5,6 @@ Table 12 of Yang & Xu (2020): the published F1 from sweeps/, the measured F1 fro
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +12,7 @@ from statistics import fmean
 
 import yaml
 
+from ner_experiments.runs.archived_run import archived_runs
 from ner_experiments.view.charts import Point, lines
 from ner_experiments.view.vega import SERIES, Chart, Look
 
@@ -37,9 +37,8 @@ def published() -> Scores:
 def archived() -> dict[str, list[float]]:
     """The test F1 of the archived runs, by row."""
     scores: dict[str, list[float]] = {}
-    for path in sorted(RUNS.glob("*.json")):
-        run = json.loads(path.read_text(encoding="utf-8"))
-        scores.setdefault(run["label"], []).append(100 * run["metrics"]["test"]["f1"])
+    for run in archived_runs(RUNS):
+        scores.setdefault(run.label, []).append(run.score)
     return scores
 
 

@@ -21,6 +21,7 @@ from ner_experiments.runs.artifacts import CODE, CONFIG, METRICS_FILE, SCORED, r
 from ner_experiments.runs.run import Run, by_seed, log_once
 from ner_experiments.utils.checks import TEXT, TEXTS, checked
 from ner_experiments.utils.files import State, state
+from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.text import read_json_object
 
 if TYPE_CHECKING:
@@ -167,27 +168,40 @@ def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if expected(run.metrics["checksum"]) == run.metrics["identity"]]
 
 
-def finished(
-    cfg: DictConfig, fingerprint: Callable[[DictConfig], str], runs: Iterable[Run] | None = None
-) -> dict[int, Run]:
-    """Runs of the experiment under `output_dir` by seed, if they read the data files as they are now.
+FindRuns = Callable[[Any, str], Mapping[int, Run]]
+"""Finds the runs of an experiment by seed, given its config and the label of its row.
+
+Raises ValueError or OSError if they cannot be identified.
+"""
+
+
+def in_output_dir(fingerprint: Callable[[DictConfig], str]) -> FindRuns:
+    """Finds runs under `output_dir`, which it reads once, if they read the data files as they are now.
 
     Runs whose code has changed since count only with runtime.reuse=any, and only for seeds without another run.
+    ValueError if all runs of the experiment used other files or other code.
     fingerprint: computes the checksum of the files that a config reads, such as `experiment_data.Fingerprints()`;
         called only if there is a run, and its exceptions propagate.
-    runs: the `candidates`, if they are known.
-    Raises ValueError if all runs of the experiment used other files or other code.
     """
-    matching = [*intact(of_experiment(cfg, candidates(cfg) if runs is None else runs))]
-    if not matching:
-        return {}
-    read = fingerprint(cfg)
-    if own := [run for run in matching if run.metrics["checksum"] == read]:
-        return by_seed(of_present_code(own, reuse=cfg.runtime.reuse))
-    files = file_settings(cfg)
-    run = next((run for run in matching if file_settings(run.config) == files), matching[0])
-    checksum = run.metrics["checksum"]
-    raise ValueError(f"{run.folder} read other files: their checksum was {checksum}, now it is {read}")
+
+    @cache
+    def finished(output: str, corpus: str) -> list[Run]:
+        with paused_garbage_collection(keeps=True):
+            return [*finished_runs(Path(output), corpus)]
+
+    def find(cfg: DictConfig, _label: str) -> dict[int, Run]:
+        matching = [*intact(of_experiment(cfg, finished(cfg.output_dir, cfg.data.name)))]
+        if not matching:
+            return {}
+        read = fingerprint(cfg)
+        if own := [run for run in matching if run.metrics["checksum"] == read]:
+            return by_seed(of_present_code(own, reuse=cfg.runtime.reuse))
+        files = file_settings(cfg)
+        run = next((run for run in matching if file_settings(run.config) == files), matching[0])
+        checksum = run.metrics["checksum"]
+        raise ValueError(f"{run.folder} read other files: their checksum was {checksum}, now it is {read}")
+
+    return find
 
 
 def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:

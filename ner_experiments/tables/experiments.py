@@ -14,7 +14,7 @@ from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
 from ner_experiments.config.stand_ins import declared
 from ner_experiments.experiment_data import Fingerprints
-from ner_experiments.runs import store
+from ner_experiments.runs.store import in_output_dir
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
 
@@ -77,11 +77,11 @@ def unfinished(
     Without seeds, those of the table. Rows whose files cannot be read are launched: their jobs fail with the
     reason.
     """
-    jobs, num_finished, fingerprints = [], 0, Fingerprints()
+    jobs, num_finished, find = [], 0, in_output_dir(Fingerprints())
     seeds = seeds or seeds_of_table(table)
     for experiment in experiments(table, extra_overrides):
         try:
-            finished = store.finished(experiment.cfg, fingerprints)
+            finished = find(experiment.cfg, experiment.row.label)
         except (ValueError, OSError):
             finished = {}
         # a search does not score test; such a run is started again for its test score alone

@@ -10,11 +10,12 @@ from ner_experiments.config import safe_yaml
 from ner_experiments.config.compose import override_value
 from ner_experiments.config.conf import file_of
 from ner_experiments.config.row_settings import as_value
-from ner_experiments.runs.store import archives, corpora_in
+from ner_experiments.experiment_data import Fingerprints
+from ner_experiments.runs.store import FindRuns, archives, corpora_in, in_output_dir
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import deviations, joined, key, output_dir, root
 from ner_experiments.tables.looks import at_looks
-from ner_experiments.tables.scores import FindRuns, Page, Result, collect, in_output_dir, on_other_data
+from ner_experiments.tables.scores import Page, Result, collect, on_other_data
 from ner_experiments.tables.spec import Table
 
 
@@ -122,11 +123,11 @@ def in_results(results: Path) -> list[Source]:
 def in_run_folders(table: Table, outputs: Path, overrides: Sequence[str]) -> list[Source]:
     """The run folders in `outputs`. Without a run on one of its corpora, a table's rows need not even be composed."""
     if table.command:
-        return [Source(table.name, f"{outputs.name}/xor", outputs / "xor", (), in_output_dir())]
+        return [Source(table.name, f"{outputs.name}/xor", outputs / "xor", (), in_output_dir(Fingerprints()))]
     if not table.is_sweep and not corpora(table, overrides) & corpora_in(outputs):
         return []
     extra = (*overrides, f"output_dir={as_value(str(outputs))}")
-    return [Source(table.runs_of, outputs.name, outputs, extra, in_output_dir())]
+    return [Source(table.runs_of, outputs.name, outputs, extra, in_output_dir(Fingerprints()))]
 
 
 def corpora(table: Table, overrides: Sequence[str]) -> set[str]:

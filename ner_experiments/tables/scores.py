@@ -5,10 +5,9 @@ The figures of an analysis and the trials of `ner-experiments xor` are collected
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,13 @@ import numpy as np
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import AgainstPublished, Summary
 from ner_experiments.experiment_data import Fingerprints, read_corpus
-from ner_experiments.runs import store
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
+from ner_experiments.runs.store import FindRuns, in_output_dir
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.xor.results import FILE, XorResults, read
-
-FindRuns = Callable[[Any, str], Mapping[int, Run]]
-"""Finds the runs of an experiment by seed, given its config and the label of its row.
-
-Raises ValueError or OSError if they cannot be identified.
-"""
 
 
 @dataclass(frozen=True)
@@ -172,7 +165,7 @@ def collect(table: Table, extra_overrides: Sequence[str] = (), *sources: FindRun
 
     Raises ValueError as `experiments`.
     """
-    sources = sources or (in_output_dir(),)
+    sources = sources or (in_output_dir(Fingerprints()),)
     if table.command:
         return collect_trials(table, extra_overrides)
     others = tuple(deviations(table, extra_overrides))
@@ -233,18 +226,6 @@ def on_test(page: Page, name: str) -> Page:
 def on_other_data(result: Result, remark: str) -> Result:
     """The row, which is not compared with the published number; remark: what its data are."""
     return replace(result, comparable=False, remark=f"not compared with the published number, as {remark}")
-
-
-def in_output_dir() -> FindRuns:
-    """Finds the runs under `output_dir` that read the data files as they are now."""
-    fingerprints = Fingerprints()
-
-    @cache
-    def candidates(output: str, corpus: str) -> list[Run]:
-        with paused_garbage_collection(keeps=True):
-            return [*store.finished_runs(Path(output), corpus)]
-
-    return lambda cfg, _: store.finished(cfg, fingerprints, candidates(cfg.output_dir, cfg.data.name))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Runs outside published tables in the report: their selection, the labels of their rows, and their pages."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -95,20 +94,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for layers in (1, 2):
         finished(folder, "data=toy_en", "model=residual", f"layers={layers}")
     return folder / "outputs"
-
-
-def test_runs_with_a_damaged_file_are_left_out(
-    outputs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    shutil.copytree(outputs, tmp_path / "outputs")
-    path = sorted((tmp_path / "outputs").rglob("predictions/test.conll"))[0]
-    path.write_text(path.read_text() + "junk\n")
-    (entry,) = own_runs.own_entries(tmp_path / "outputs", [])
-    assert len(entry.runs) == 1
-    assert f"{path} is damaged" in caplog.text
-    path.unlink()
-    (entry,) = own_runs.own_entries(tmp_path / "outputs", [])
-    assert len(entry.runs) == 1
 
 
 def test_a_report_shows_them_unless_tables_are_named(outputs: Path, tmp_path: Path) -> None:

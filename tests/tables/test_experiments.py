@@ -12,7 +12,7 @@ from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.runs.store import Archive, finished
+from ner_experiments.runs.store import Archive, in_output_dir
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.experiments import compose, deviations, experiments, joined, unfinished
 from ner_experiments.tables.pairs import compare_rows
@@ -41,12 +41,12 @@ def test_a_run_whose_folder_only_looks_right_does_not_count(here: str) -> None:
     row = ["paper=yang2020", *TOY, here, "model=stacked", "layers=2"]
     folder = finish(row, 1, 0)
     (experiment, *_) = experiments(spec.load(TABLE), [*TOY, here])
-    assert finished(experiment.cfg, Fingerprints()).keys() == {1}
+    assert in_output_dir(Fingerprints())(experiment.cfg, "").keys() == {1}
     metrics = json.loads((folder / "metrics.json").read_text())
     changed = metrics | {"identity": metrics.pop("identity")[::-1]}
     del changed["sha256"]
     (folder / "metrics.json").write_text(json.dumps(add_checksum(changed)))
-    assert not finished(experiment.cfg, Fingerprints())
+    assert not in_output_dir(Fingerprints())(experiment.cfg, "")
 
 
 def test_a_row_whose_files_have_changed_names_its_own_run(tmp_path: Path, here: str) -> None:
@@ -63,7 +63,7 @@ def test_a_row_whose_files_have_changed_names_its_own_run(tmp_path: Path, here: 
         checksum = json.loads((folder / "metrics.json").read_text())["checksum"]
         message = f"{folder} read other files: their checksum was {checksum}, now it is "
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-            finished(compose(row), Fingerprints())
+            in_output_dir(Fingerprints())(compose(row), "")
 
 
 def test_only_what_is_unfinished_is_left_to_do(page: Page, here: str) -> None:
