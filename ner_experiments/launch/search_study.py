@@ -1,7 +1,7 @@
 """The Optuna study of a search, on disk; commands may share it, and may end at any time.
 
 Optuna proposes points and stores them. This module decides which command runs a trial, and how a search resumes. A
-trial belongs to the command that proposed it, by a lock that is released however the command ends. The next command
+running trial is locked by the command that runs it, and the lock is released however the command ends. The next command
 takes over the trials of a dead one, and resumes their runs. No point is run twice, except that a failed one is tried
 once more by the next command. Optuna is optional and slow to import, so functions import it where they use it.
 """
@@ -9,13 +9,12 @@ once more by the next command. Optuna is optional and slow to import, so functio
 from __future__ import annotations
 
 import random
-import secrets
 import shutil
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage, RDBStorage
     from optuna.trial import FrozenTrial, Trial
 
-DATABASE = "study.db"
+DATABASE, LOCKS = "study.db", "running"
 SETTINGS, MADE_FROM, METRIC = "settings", "made_from", "metric"
 """Attributes of a study: the settings that its trials share, those that vary, digests of the data and the code that
 its runs are made from, and the name of the score.
 """
-OWNER, OVERRIDES, ERROR, AGAIN, DROPPED = ("owner", "overrides", "error", "again", "dropped")
+OVERRIDES, ERROR, AGAIN, DROPPED = ("overrides", "error", "again", "dropped")
 SCORES, FOLDERS, SECONDS = ("scores", "folders", "seconds")
 """Attributes of a trial. One without overrides was never run: it repeats another, or its command died."""
 MIN_TRIALS = 10
@@ -46,7 +45,8 @@ class SearchStudy:
     """The trials of a search.
 
     sampler: makes a sampler from the number of a proposal. Each proposal has its own, so that an
-    interrupted search proposes the same points as an uninterrupted one.
+    interrupted search proposes the same points as an uninterrupted one. locks: holds those of the trials that this
+    command runs.
     """
 
     def __init__(
@@ -56,18 +56,16 @@ class SearchStudy:
         database: BaseStorage,
         space: Space,
         sampler: Callable[[int], BaseSampler],
-        owner: str,
+        locks: ExitStack,
     ) -> None:
         self.folder, self.study, self.database, self.space = folder, study, database, space
-        self.sampler, self.owner = sampler, owner
+        self.sampler, self.locks = sampler, locks
         self.started = time.time()
         self.exhausted = False
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[bool]:
         """Context in which no other command changes the study."""
-        with hold_lock(self.folder, wait=True):
-            yield
+        return hold_lock(self.folder, wait=True)
 
     def trials(self) -> list[FrozenTrial]:
         """The trials that were run or are running, without points that were only proposed."""
@@ -82,9 +80,10 @@ class SearchStudy:
         Complete trials count towards `n_trials`, as do those that other commands are running and those that failed
         since this command started.
         """
+        self.locks.close()  # the trials of the last batch have ended
         with self.locked():
             running = self.in_state("RUNNING")
-            abandoned = [trial for trial in running if not self.is_owned(trial)]
+            abandoned = [trial for trial in running if not is_held(self.lock(trial.number))]
             self.drop_unfinished_proposals()
             failed = [trial for trial in self.in_state("FAIL") if self.is_new(trial)]
             done = len(self.in_state("COMPLETE")) + len(failed) + len(running) - len(abandoned)
@@ -94,11 +93,14 @@ class SearchStudy:
                 self.enqueue_failed()
             while len(batch) < number and (trial := self.propose()) is not None:
                 batch.append(trial)
+            for folder in (self.lock(trial.number) for trial in batch):
+                self.locks.enter_context(hold_lock(folder, wait=True))
+                self.locks.callback(shutil.rmtree, folder, ignore_errors=True)
             return batch
 
-    def is_owned(self, trial: FrozenTrial) -> bool:
-        """Whether the command that proposed the trial is alive."""
-        return is_held(owner_folder(self.folder, trial.user_attrs[OWNER]))
+    def lock(self, number: int) -> Path:
+        """The folder whose lock the command holds that runs the trial of this number."""
+        return self.folder / LOCKS / str(number)
 
     def is_new(self, trial: FrozenTrial) -> bool:
         """Whether a trial ended after this command had started."""
@@ -109,9 +111,8 @@ class SearchStudy:
         from optuna.trial import Trial
 
         study_id = self.database.get_study_id_from_name(self.study.study_name)
-        own = Trial(self.study, self.database.get_trial_id_from_study_id_trial_number(study_id, trial.number))
-        own.set_user_attr(OWNER, self.owner)
-        return own
+        trial_id = self.database.get_trial_id_from_study_id_trial_number(study_id, trial.number)
+        return Trial(self.study, trial_id)
 
     def drop_unfinished_proposals(self) -> None:
         """Mark proposals as failed whose command was killed before it recorded them, so that they are made again."""
@@ -145,7 +146,6 @@ class SearchStudy:
             trial = self.study.ask(self.space.distributions)
             overrides = self.space.overrides(trial.params)
             if tuple(overrides) not in tried or AGAIN in trial.user_attrs:
-                trial.set_user_attr(OWNER, self.owner)
                 trial.set_user_attr(OVERRIDES, overrides)
                 return trial
             self.study.tell(trial, state=TrialState.FAIL)
@@ -239,10 +239,6 @@ def record(trial: FrozenTrial) -> search_trials.Trial:
     )
 
 
-def owner_folder(folder: Path, owner: str) -> Path:
-    return folder / "commands" / owner
-
-
 @contextmanager
 def open_study(
     folder: Path,
@@ -273,16 +269,8 @@ def open_study(
         folder = folder.with_name(f"{folder.name}-{json_digest(made_from)[:8]}")
         print(f"{message}; this search is {folder.name}", flush=True)
         study, database = load_study(folder, storage, space, made_from)
-    owner = secrets.token_hex(4)
-    own = owner_folder(folder, owner)
-    with ExitStack() as stack:
-        with hold_lock(folder, wait=True):
-            for dead in own.parent.glob("*"):
-                if not is_held(dead):
-                    shutil.rmtree(dead, ignore_errors=True)
-            stack.enter_context(hold_lock(own, wait=True))
-        yield SearchStudy(folder, study, database, space, sampler, owner)
-    shutil.rmtree(own, ignore_errors=True)
+    with ExitStack() as locks:
+        yield SearchStudy(folder, study, database, space, sampler, locks)
 
 
 def load_study(

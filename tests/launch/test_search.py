@@ -172,7 +172,7 @@ def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
     assert [(trial.number, trial.overrides, trial.score) for trial in found.trials] == [
         (trial.number, trial.overrides, trial.score) for trial in expected.trials
     ]
-    assert not any((tmp_path / "cut").glob("searches/*/commands/*"))
+    assert not any((tmp_path / "cut").glob("searches/*/running/*"))
     told = kill - kill % n_jobs  # whole batches; of the others the launcher finds the finished runs
     assert len(again.jobs) == 12 - told
 
