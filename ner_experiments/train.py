@@ -34,7 +34,7 @@ from ner_experiments.experiment_data import (
     unread_error,
     with_start,
 )
-from ner_experiments.loggers.base import Logger, NullLogger, RunInfo, csv
+from ner_experiments.loggers.base import NOTHING, Logger, RunInfo, csv
 from ner_experiments.loggers.epoch import LogEpochs
 from ner_experiments.metrics import METRICS
 from ner_experiments.runs import artifacts
@@ -260,7 +260,7 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
         if trainer.is_global_zero:
             write_tagger(folder, tagger, encoder)
             result = experiment.finish(result)
-        if trainer.is_global_zero and not isinstance(logger, NullLogger):
+        if trainer.is_global_zero and logger is not NOTHING:
             from ner_experiments.loggers.final import log_final  # slow to import: SciPy
 
             log_final(logger, folder, result, tagger, data)
@@ -356,7 +356,7 @@ def log_finished(experiment: Experiment, metrics: Mapping[str, Any], *, resumed:
     resumed: whether test has been scored since, which the logger cannot have.
     """
     with open_logger(experiment, resumed=resumed, finished=True) as logger:
-        if isinstance(logger, NullLogger):
+        if logger is NOTHING:
             return
         from ner_experiments.loggers.final import log_from_files  # slow to import: SciPy
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -50,14 +50,13 @@ class RunInfo:
         return cls(folder, group, name, sweep["name"], tags, config, resumed, finished)
 
 
-class Logger(Protocol):
-    """Interface of a logger. Expensive content is passed as a function, which a logger may leave uncalled.
+class Logger:
+    """The interface of loggers; by itself it logs nothing. Expensive content is a function, which need not be called.
 
     sentences: number of sentences of each of dev and test whose words may be logged.
     """
 
-    @property
-    def sentences(self) -> int: ...
+    sentences = 0
 
     def scalars(self, values: Mapping[str, float], epoch: int) -> None:
         """Log the scalars of an epoch. Epochs are numbered from 1, and each is logged once, in order."""
@@ -65,30 +64,21 @@ class Logger(Protocol):
     def summary(self, values: Mapping[str, str | float]) -> None:
         """Log the summary of the finished run."""
 
-    def picture(self, name: str, draw: Callable[[], bytes]) -> None: ...
+    def picture(self, name: str, draw: Callable[[], bytes]) -> None:
+        """Log a picture, as PNG."""
 
-    def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None: ...
+    def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None:
+        """Log a table."""
 
-    def close(self, *, failed: bool) -> None: ...
-
-
-class NullLogger:
-    """Logs nothing."""
-
-    sentences = 0
-
-    def scalars(self, values: Mapping[str, float], epoch: int) -> None: ...
-
-    def summary(self, values: Mapping[str, str | float]) -> None: ...
-
-    def picture(self, name: str, draw: Callable[[], bytes]) -> None: ...
-
-    def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None: ...
-
-    def close(self, *, failed: bool) -> None: ...
+    def close(self, *, failed: bool) -> None:
+        """End the log of the run."""
 
 
-class SafeLogger:
+NOTHING = Logger()
+"""The logger of a run that is logged nowhere but in log.csv."""
+
+
+class SafeLogger(Logger):
     """Wraps a logger; its first exception is logged and disables it.
 
     So a failing service, network or picture neither ends nor changes a run.
@@ -96,13 +86,10 @@ class SafeLogger:
 
     def __init__(self, name: str, begin: Callable[[], Logger]) -> None:
         self.name = name
-        self.logger: Logger = NullLogger()
+        self.logger = NOTHING
         with self.guarded():
             self.logger = begin()
-
-    @property
-    def sentences(self) -> int:
-        return self.logger.sentences
+            self.sentences = self.logger.sentences
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -112,7 +99,8 @@ class SafeLogger:
             log.warning(
                 "%s failed (%s: %s); the run continues without it", self.name, type(error).__name__, error
             )
-            failed, self.logger = self.logger, NullLogger()
+            failed, self.logger = self.logger, NOTHING
+            self.sentences = 0
             try:
                 failed.close(failed=True)
             except Exception as again:
@@ -158,4 +146,4 @@ def closing(logger: Logger) -> Iterator[Logger]:
 @contextmanager
 def csv(about: RunInfo) -> Iterator[Logger]:
     """No logger besides log.csv, which every run writes."""
-    yield NullLogger()
+    yield NOTHING

@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from ner_experiments.config.identity import flat
-from ner_experiments.loggers.base import Logger, NullLogger, Rows, RunInfo, safe_logger
+from ner_experiments.loggers.base import NOTHING, Logger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.text import markdown_table
 
 FOLDER, EVENTS = "tensorboard", "events.out.tfevents.*"
@@ -29,13 +29,13 @@ MAX_NAME = 255
 def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
     """TensorBoard's event files in the run's folder; `tensorboard --logdir outputs` shows them."""
     if about.finished and not about.resumed and any((about.folder / FOLDER).glob(EVENTS)):
-        yield NullLogger()
+        yield NOTHING
         return
     with safe_logger("TensorBoard", lambda: TensorBoardLogger(about, sentences)) as logger:
         yield logger
 
 
-class TensorBoardLogger:
+class TensorBoardLogger(Logger):
     """Writes event files, with the epoch as step. The file of a resumed run replaces the earlier one.
 
     That of a run which was finished before has no epochs if an earlier file has them.

@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from ner_experiments.loggers.base import Logger, NullLogger, Rows, RunInfo, safe_logger
+from ner_experiments.loggers.base import NOTHING, Logger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
@@ -45,13 +45,13 @@ STAGING = "WANDB_DATA_DIR"
 def wandb(about: RunInfo, *, project: str, sentences: int) -> Iterator[Logger]:
     """One W&B run per job."""
     if about.finished and not about.resumed and (about.folder / FOLDER / ID).exists():
-        yield NullLogger()
+        yield NOTHING
         return
     with safe_logger("W&B", lambda: begin(about, project, sentences)) as logger:
         yield logger
 
 
-class WandbLogger:
+class WandbLogger(Logger):
     """Logs to a W&B run, with the epoch as step."""
 
     def __init__(self, run: Any, sentences: int, staging: str | None) -> None:

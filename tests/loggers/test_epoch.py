@@ -3,14 +3,14 @@
 from types import SimpleNamespace
 from typing import Any
 
-from ner_experiments.loggers.base import NullLogger
+from ner_experiments.loggers.base import Logger
 from ner_experiments.loggers.epoch import LogEpochs
 
 REPORT = {"f1": 0.5, "types": {"PER": {"f1": 0.25, "gold": 4}}, "gold": 4}
 ROW = {"train_loss": 2.0, "learning_rate": 0.1, "tokens": 30, "train_seconds": 2.0, "seconds": 3.0}
 
 
-class Kept(NullLogger):
+class Kept(Logger):
     """A logger that keeps what it gets."""
 
     def __init__(self) -> None:

@@ -11,13 +11,13 @@ import pytest
 from logged import SMALL
 
 from ner_experiments.config.compose import compose
-from ner_experiments.loggers.base import NullLogger, RunInfo, SafeLogger, safe_logger
+from ner_experiments.loggers.base import Logger, RunInfo, SafeLogger, safe_logger
 from ner_experiments.loggers.wandb import wandb
 from ner_experiments.main import cli
 from ner_experiments.train import train
 
 
-class Broken(NullLogger):
+class Broken(Logger):
     """A logger that fails at its second call."""
 
     calls = closed = 0
@@ -44,7 +44,7 @@ def test_the_failure_of_a_logger_is_reported_once_and_closes_it(caplog: pytest.L
 
 
 def test_one_that_cannot_begin_ends_no_run(caplog: pytest.LogCaptureFixture) -> None:
-    def begin() -> NullLogger:
+    def begin() -> Logger:
         raise ImportError("no module")
 
     SafeLogger("A logger", begin).summary({})
