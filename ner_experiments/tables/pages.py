@@ -44,13 +44,11 @@ def page(table: Table, overrides: Sequence[str], results: Path) -> Page:
     own = [item for item in overrides if root(item) != "output_dir"]
     found = pages(table, in_results(results), output if output.is_dir() else None, own)
     asked = sorted(deviations(table, own)) if not table.command else []
-    exact = [it for it in found if sorted(it.deviations) == asked]
-    if exact and (exact[0].runs or exact[0].trials):
-        return exact[0]
-    others = [it for it in found if it.is_measured and set(asked) <= {*it.deviations}]
-    if others:
-        return min(others, key=lambda it: len(it.deviations))
-    return exact[0] if exact else collect(table, overrides)
+    fitting = [it for it in found if it.is_measured and set(asked) <= {*it.deviations}]
+    if fitting:
+        return min(fitting, key=lambda it: len(it.deviations))
+    exact = (it for it in found if sorted(it.deviations) == asked)
+    return next(exact, None) or collect(table, overrides)
 
 
 def pages(
