@@ -57,7 +57,7 @@ fuzz: .venv/installed    ## fuzz the readers: a million valid, damaged and rando
 	PYTHONPATH=tests/helpers:tests/campaigns $(BIN)/python -W ignore -m fuzz
 
 round-trips: .venv/installed    ## convert corpora to every format and back, and compare every mention
-	PYTHONPATH=tests/helpers:tests/campaigns $(BIN)/python -W ignore tests/campaigns/round_trips.py
+	$(BIN)/python -m pytest -q -m 'slow or not slow' tests/data/test_round_trips.py
 
 table: .venv/installed    ## print a published table beside the finished runs: make table T=yang2020_table12
 	@$(BIN)/ner-experiments table $(T)

@@ -12,9 +12,6 @@ import jaxtyping
 import pytest
 import torch
 from hypothesis import settings
-from skips import pytest_sessionfinish, pytest_terminal_summary
-
-__all__ = ["pytest_sessionfinish", "pytest_terminal_summary"]
 
 # a script's background ignores SIGINT, and all processes inherit that
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -172,7 +172,8 @@ def columns(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[str]
             "chunk": ["O" if tag == "." else "I-NP" for tag in pos],
             "tag": convert(sentence.tags, data["scheme"]) if mentions else pos,
         }
-        order = sorted(data["columns"], key=data["columns"].get)
+        places = data["columns"]
+        order = sorted(places, key=lambda name: (places[name] < 0, places[name]))  # -1 is the last
         yield from (" ".join(fields) for fields in zip(*(known[name] for name in order), strict=True))
         yield ""
 

@@ -354,22 +354,6 @@ def test_a_format_without_nested_mentions_refuses_them(tmp_path: Path) -> None:
 # data convert
 
 
-def test_convert_goes_round_all_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    start = tmp_path / "start.conll"
-    start.write_text("Ada B-PER\nLovelace I-PER\nsang O\n\nNew B-LOC\nYork I-LOC\n\nRain O\n")
-    path, settings, previous = start, [], "conll"
-    back = tmp_path / "back.conll"
-    for name in [*AVAILABLE, "conll"]:
-        target = back if path.name.startswith(f"to-{AVAILABLE[-1]}") else tmp_path / f"to-{name}"
-        arguments = ["convert", str(path), str(target), *settings, "--from", previous, "--to", name]
-        assert data_command(arguments) == 0, capsys.readouterr()
-        path, previous = target, name
-        settings = [] if FORMATS[name].has_tokens else ["data.lines=true"]
-        hint = f"to be read with {settings[0]}\n" if settings else ""
-        assert capsys.readouterr().out == f"{target}: 3 sentences, 6 tokens, 2 mentions\n{hint}"
-    assert back.read_text() == start.read_text().replace(" ", "\t") + "\n"
-
-
 def test_convert_says_what_cannot_be_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = lines_of(tmp_path / "a.jsonl", NESTED)
     arguments = ["convert", str(path), str(tmp_path / "a.conll")]

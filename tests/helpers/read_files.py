@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments.data.formats import columns, conllu, ontonotes
-from ner_experiments.data.formats.options import Options
+from ner_experiments.data.formats import columns
 from ner_experiments.data.remarks import Remarks
 
 WORD_TAG = {"word": 0, "tag": -1}
@@ -36,12 +35,3 @@ def read_columns(path, remarks=None, **settings):
 
 def read_untagged(path, **settings):
     return read_columns(path, gold="none", **settings)
-
-
-def read_conllu(path, **settings):
-    """Sentences of CoNLL-U with parts of speech."""
-    return conllu.read_pos(path, conllu.PosOptions(**settings), Remarks())
-
-
-def read_gold_conll(path):
-    return ontonotes.read(path, Options(), Remarks())
