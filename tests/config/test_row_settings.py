@@ -35,6 +35,7 @@ COMPARED = {
     "ours_yang2020_small": [
         *("model", "layers", "model.dropout", "model/dense", "model/norm", "model/activation", "model/cell")
     ],
+    "ours_zukov2018_level": ["decoder", "model.dropout", "chars"],
     "ours_zukov2018_readings": ["optimizer.lr", "penalty.weight"],
     "yang2020_table10": ["words.input.path"],
     "yang2020_table11": ["model"],

@@ -64,6 +64,7 @@ VARIED = {
         *("model._target_", "model.dense._target_", "model.norm.path", "model.dropout"),
     },
     "ours_yang2020_small": {"model._target_", "layers", "model.dense_size", "model.dropout"},
+    "ours_zukov2018_level": {"decoder._target_", "model.dropout", "chars.module._target_"},
     "ours_zukov2018_readings": {"optimizer.lr", "penalty.weight"},
     "yang2020_table10": {"words.input.path"},
     "yang2020_table11": {"model._target_", "model.dense.path"},
