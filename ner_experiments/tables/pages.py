@@ -23,7 +23,8 @@ from ner_experiments.tables.spec import Table
 class Source:
     """Runs of a table in a folder of results/ or of run folders, and the overrides that they were made with.
 
-    place: the folder as pages name it.
+    place: the folder as pages name it. archived: whether the overrides are those of table.json, which has deviations
+    from the paper alone, so that the table's own rows need not be composed to know them.
     """
 
     table: str
@@ -31,6 +32,11 @@ class Source:
     folder: Path
     overrides: tuple[str, ...]
     find: FindRuns
+    archived: bool = False
+
+    def deviations(self, table: Table) -> tuple[str, ...]:
+        """The overrides that deviate from the table's own settings."""
+        return self.overrides if self.archived else tuple(deviations(table, self.overrides))
 
 
 def page(table: Table, overrides: Sequence[str], results: Path) -> Page:
@@ -64,7 +70,7 @@ def pages(
         return [page_of(table, own)] if own else []
     by_settings: dict[tuple[str, ...], list[Source]] = {(): []}
     for source in (*(it for it in archived if it.table == table.runs_of), *own):
-        settings = () if table.command else tuple(sorted(deviations(table, source.overrides)))
+        settings = () if table.command else tuple(sorted(source.deviations(table)))
         by_settings.setdefault(settings, []).append(source)
     papers, *others = (page_of(table, sources) for sources in by_settings.values())
     return [papers if papers.has_runs else unmeasured(table), *(it for it in others if it.has_runs)]
@@ -84,12 +90,14 @@ def page_of(table: Table, sources: Sequence[Source]) -> Page:
     if not sources:
         return unmeasured(table)
     overrides, find = sources[-1].overrides, [it.find for it in sources]
-    whole = at_looks(collect(table, overrides, *find))
-    analyzed = collect(spec.load(table.analysis), overrides, *find).results if table.analysis else ()
+    known = sources[0].deviations(table)
+    whole = at_looks(collect(table, overrides, *find, deviates=known))
+    analyzed: tuple[Result, ...] = ()
+    if table.analysis:
+        analyzed = collect(spec.load(table.analysis), overrides, *find, deviates=known).results
     whole = replace(
         whole,
         results=on_archived_data(whole.results),
-        deviations=tuple(deviations(table, sources[0].overrides)),
         analyzed=analyzed,
     )
     places = (
@@ -113,6 +121,7 @@ def in_results(results: Path) -> list[Source]:
             it.folder,
             it.overrides,
             it.finished,
+            archived=True,
         )
         for it in archives(results)
     ]

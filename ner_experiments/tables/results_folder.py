@@ -110,7 +110,7 @@ def read(folder: Path, analysis: Table | None = None) -> Page:
     table = spec.load(archive.table)
     if table.command:
         return collect(table, [f"output_dir={as_value(str(folder.parent))}"])
-    return collect(analysis or table, archive.overrides, archive.finished)
+    return collect(analysis or table, archive.overrides, archive.finished, deviates=archive.overrides)
 
 
 def write_all(results: Path, read_page: Read = read) -> list[Path]:

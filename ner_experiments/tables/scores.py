@@ -160,15 +160,20 @@ class Result:
         return {"parameters": runs[0]["parameters"], "seconds_per_epoch": seconds}
 
 
-def collect(table: Table, extra_overrides: Sequence[str] = (), *sources: FindRuns) -> Page:
+def collect(
+    table: Table,
+    extra_overrides: Sequence[str] = (),
+    *sources: FindRuns,
+    deviates: Sequence[str] | None = None,
+) -> Page:
     """The table with its runs from all sources, as `find`, by default those in `output_dir`.
 
-    Raises ValueError as `experiments`.
+    deviates: as `deviations` returns them, if they are known. Raises ValueError as `experiments`.
     """
     sources = sources or (in_output_dir(Fingerprints()),)
     if table.command:
         return collect_trials(table, extra_overrides)
-    others = tuple(deviations(table, extra_overrides))
+    others = tuple(deviations(table, extra_overrides) if deviates is None else deviates)
     comparable = "data" not in map(root, others)
     by_label = {experiment.row.label: experiment for experiment in experiments(table, extra_overrides)}
     if table.analysis:
