@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from annotated_files import lines_of
 from corpus_files import data_command
-from read_files import read_conllu
 from tiny_runs import finished
 
 from ner_experiments.data import raw_text
 from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.formats import conllu
 from ner_experiments.data.formats.conllu import gaps
+from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.export.card import data as data_of_card
 from ner_experiments.main import answer
@@ -98,7 +99,7 @@ def test_conllu_has_its_own_spacing(tmp_path: Path) -> None:
     """Vámonos and al stand for words that the text does not have; do and n't are parts of it."""
     path = tmp_path / "a.conllu"
     path.write_text(CONLLU, encoding="utf-8")
-    (sentence,) = read_conllu(path)
+    (sentence,) = conllu.read_pos(path, conllu.PosOptions(), Remarks())
     assert sentence.gaps == (None, None, None, None, "Vámonos al ", "", " ", "", "", " ")
     it = raw_text.raw_text([sentence], "words")
     assert it == {"token_f1": f1(5, 7, 9), "rebuilt": "with the spacing of its files", "better": {}}
