@@ -71,7 +71,7 @@ def test_other_scripts(sentence: str, tokens: Tokens, expected: float, rebuilt: 
 
 def test_another_unit_is_named_if_it_finds_more() -> None:
     it = found("我|在|上|海", joint="|")
-    assert it["better"] == {"characters": 1.0}
+    assert it["better"]["characters"] == 1.0  # segmenters that are installed may find more, too
     assert raw_text.line(it).endswith(
         "data.tokens=characters finds 100.0 %; else give `predict` tokens, not raw text "
         "(--input conll or jsonl)"

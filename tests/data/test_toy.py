@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
-from itertools import pairwise
 
 import pytest
 
@@ -95,52 +94,6 @@ def test_sentences_have_3_to_35_tokens_and_legal_tags(language):
             read_mentions(sentence)
             if language == "zh":
                 assert all(len(word) == 1 for word in sentence.words)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_each_split_has_four_types_long_mentions_touching_mentions_and_sentences_without(language):
-    for split in corpus(language).values():
-        mentions = [read_mentions(sentence) for sentence in split]
-        types = Counter(type_ for found in mentions for _, _, type_ in found)
-        assert set(types) == {"PER", "LOC", "ORG", "PROD"}
-        assert min(types.values()) > 0.1 * sum(types.values())
-        lengths = Counter(end - start for found in mentions for start, end, _ in found)
-        assert lengths[5] > 10
-        assert sum(lengths[n] for n in lengths if n > 1) > 0.4 * sum(lengths.values())
-        assert sum(a[1] == b[0] for found in mentions for a, b in pairwise(found)) >= 10
-        assert 0.05 < sum(not found for found in mentions) / len(mentions) < 0.3
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_third_of_the_mentions_have_surfaces_of_several_types(language):
-    train = sentences(language, "train", SIZES["train"])
-    types = types_of_surfaces(train)
-    assert sum(len(found) == 4 for found in types.values()) >= 10
-    assert sum(len(types[surface]) > 1 for surface, _ in surfaces(train)) > 0.25 * len(surfaces(train))
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("split", ["dev", "test"])
-def test_a_part_of_the_names_is_unseen(language, split):
-    splits = corpus(language)
-    known = set(types_of_surfaces(splits["train"]))
-    mentions = surfaces(splits[split])
-    unseen = sum(surface not in known for surface, _ in mentions) / len(mentions)
-    assert 0.2 < unseen < 0.6
-    seen_words = {word for sentence in splits["train"] for word in sentence.words}
-    assert sum(not seen_words.issuperset(surface) for surface, _ in mentions) > 0.1 * len(mentions)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_words_of_mentions_also_stand_outside_of_them(language):
-    train = sentences(language, "train", SIZES["train"])
-    inside = {word.lower() for surface, _ in surfaces(train) for word in surface}
-    outside = {w.lower() for s in train for w, tag in zip(s.words, s.tags, strict=True) if tag == "O"}
-    expected = {
-        "en": {"may", "will", "grace", "aurora", "harbour", "of", ","},
-        "zh": set("公司大学市小明月白鹭"),
-    }
-    assert expected[language] <= inside & outside
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
