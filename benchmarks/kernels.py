@@ -128,7 +128,7 @@ def without(*kernels: str) -> Iterator[None]:
         yield
 
 
-def onednn_can(x: Any, lengths: Any, weights: lstm.Weights) -> bool:
+def onednn_can(x: Any, lengths: Any, weights: lstm.Weights, backwards: Any) -> bool:
     """Whether oneDNN can compute the layer, and faster than a loop, which runs many small units at once."""
     _, units, _, size = weights.recurrent.shape
     return weights.peepholes is None and (units == 1 or size >= 64)
