@@ -169,7 +169,9 @@ def check_choice(item: Override) -> None:
 @cache
 def known_keys(choices: tuple[str, ...]) -> dict[str, None]:
     """The settings beside these choices of options, in order."""
-    return dict.fromkeys(keys(chosen(choices).settings))
+    settings = OmegaConf.to_container(chosen(choices).settings)
+    assert isinstance(settings, dict)
+    return dict.fromkeys(keys(settings))
 
 
 def check_key(item: Override, known: Mapping[str, None], files: Mapping[str, str]) -> None:
@@ -294,11 +296,9 @@ def hint(defaults: DictConfig, key: str) -> Any:
     return get_type_hints(target if is_dataclass(target) else target.__init__).get(name)
 
 
-def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
+def keys(node: Mapping[Any, Any], prefix: str = "") -> Iterator[str]:
     """The dotted name of every setting, and of every inner node."""
-    for name in map(str, node):
+    for name, value in node.items():
         yield f"{prefix}{name}"
-        if not (OmegaConf.is_missing(node, name) or OmegaConf.is_interpolation(node, name)):
-            child = node[name]
-            if isinstance(child, DictConfig):
-                yield from keys(child, f"{prefix}{name}.")
+        if isinstance(value, dict):
+            yield from keys(value, f"{prefix}{name}.")
