@@ -36,6 +36,10 @@ _NESTS = {
 }
 
 
+RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
+"""Rules by which PyYAML tells numbers, dates and so on from texts, by a value's first character."""
+
+
 class Loader(yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):  # type: ignore[misc]
     """Plain values, read as OmegaConf does: 1e-3 is a number, a date is a text, and a repeated key is an error.
 
@@ -44,7 +48,7 @@ class Loader(yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):  #
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, rule) for tag, rule in rules if not tag.endswith(":timestamp")]
-        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        for first, rules in RESOLVERS.items()
     }
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Any, Any]:

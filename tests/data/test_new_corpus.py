@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from growth import growth
+from linear_time import growth
 from omegaconf import OmegaConf
 from places import CONF, ROOT
 from read_files import read_columns

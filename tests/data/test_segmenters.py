@@ -10,9 +10,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
+from linear_time import growth
 
 from ner_experiments.config.corpora import open_source
 from ner_experiments.config.overrides import check

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import regex
 import yaml
-from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
+from linear_time import growth
 
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.data.tokenize import TokenizedSentence, tokenize, tokenize_lines
