@@ -54,21 +54,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if path.is_dir():
             (folder / "data" / corpus).symlink_to(path)
     tiny_bert.save(folder / "minilm", max_position_embeddings=128)
-    for name, old, new in changes():
-        path = folder / "ner_experiments" / name
-        assert path.read_text(encoding="utf-8").count(old) == 1
-        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     return folder
 
 
 TEXTS = ("news", "tweets", "chinese", "posts", "text")
-
-
-def changes() -> list[tuple[str, str, str]]:
-    """Changes in files of the package that the page for contributors asks for: the file, its text, and the new one."""
-    return [
-        ("main.py", "  xor [--json] ", "  mistyped RUN [RUN ...]\n  xor [--json] "),
-    ]
 
 
 def columns(language: toy.Language, split: toy.Split) -> str:
