@@ -85,7 +85,7 @@ def test_our_driver_trains_and_decodes(tmp_path: Path) -> None:
     options = ["--tiny", "--rounds=1", "--threads=1", "--only", "ours_tokens", f"--output={output}"]
     command = [sys.executable, str(BENCHMARKS / "end_to_end.py"), *options]
     subprocess.run(command, check=True, capture_output=True, env=with_package())
-    found = json.loads(output.read_text())
+    found = json.loads(output.read_text())["end_to_end"]
     assert {"model", "data", "contestants", "ratios", "load", "equal", "different"} <= set(found)
     assert found["ratios"] == {"ours_tokens": {"train": {}, "decode": {}, "memory": {}}}
     ours = found["contestants"]["ours_tokens"]
