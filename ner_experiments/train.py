@@ -115,7 +115,7 @@ class Experiment:
         return {name: corpus_module(self.cfg, test, self.encoder) for name, test in sets.items()}
 
     def result(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
-        """What `train` returns for a finished run, given the content of its metrics.json."""
+        """The result of `train` for a finished run, given the content of its metrics.json."""
         return {"folder": str(self.folder), **metrics}
 
     def finish(self, metrics: Mapping[str, Any]) -> dict[str, Any]:

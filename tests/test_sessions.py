@@ -135,7 +135,7 @@ def transcript(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[str]:
-    """What a command prints, its exit status and the files that it writes, a line each."""
+    """The output of a command, its exit status and the files that it writes, a line each."""
     _, *words = shlex.split(line)
     arguments = [name for word in words for name in sorted(map(str, Path().glob(word))) or [word]]
     before = files(place)

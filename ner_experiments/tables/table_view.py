@@ -86,7 +86,7 @@ class TableView:
 
     @property
     def looks(self) -> list[str]:
-        """What each look has decided."""
+        """The decision of each look."""
         table = self.page.table
         return decide(self.page, table.looks, table.seeds[0]).history if table.looks else []
 
@@ -98,7 +98,7 @@ class TableView:
 
     @cached_property
     def differences(self) -> Differences | None:
-        """Of a sweep, all pairs of rows; else each row and the one with the best published number."""
+        """All pairs of rows of a sweep; else each row and the one with the best published number."""
         if self.page.table.is_sweep:
             return Differences(ALL_PAIRS, self.pairs) if self.pairs else None
         compared = compare_rows(self.page)

@@ -68,7 +68,7 @@ def full(page: Page) -> Page:
 
 @pytest.fixture(scope="module")
 def outputs(full: Page, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each output says, without its markup."""
+    """The words of each output, without its markup."""
     view = TableView(full)
     report = write_report([Entry(full)], None, tmp_path_factory.mktemp("report") / "report", None)
     signs = {r"$\pm$": "±", "$<$": "<", "$>$": ">"} | {f"\\{sign}": sign for sign in "&%$#_{}"}
