@@ -31,7 +31,7 @@ from ner_experiments.utils.text import did_you_mean
 SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register", "sweep.primary")
 """Settings that the sweeper takes from the command line. Only sweep.name is also in conf/, as jobs have it too."""
 
-CALLED = {
+NAMES_ELSEWHERE = {
     **dict.fromkeys(("lr", "learning_rate"), "optimizer.lr"),
     **dict.fromkeys(("epochs", "num_epochs"), "trainer.max_epochs"),
     **dict.fromkeys(("batch_size", "batch"), "batches.tokens; batches=random has batches.sentences"),
@@ -41,7 +41,7 @@ CALLED = {
     "hidden_dim": "model.hidden_size",
     "dataset": "data",
 }
-"""Settings by names that they have elsewhere, and that are not similar to theirs here."""
+"""Settings by the names that other tools give them, where these are too different to be found as misspellings."""
 
 INIT_FROM = "init_from"
 TYPES = {
@@ -189,7 +189,7 @@ def check_key(item: Override, known: Mapping[str, None], files: Mapping[str, str
             raise ValueError(
                 f"{item.input_line}: {group}={files[group]} has no {name}; with it: {', '.join(owners)}"
             )
-        if here := CALLED.get(key.rpartition(".")[2]):
+        if here := NAMES_ELSEWHERE.get(key.rpartition(".")[2]):
             raise ValueError(f"{item.input_line}: there is no setting {key!r}; here it is {here}")
         settings = [each for each in known if not each.rpartition(".")[2].startswith("_")]
         if group in files:  # but not the parts that are chosen, as in model/cell=gru
