@@ -68,7 +68,11 @@ def write(results: Path, read: Read = results_folder.read) -> list[Path]:
         return []
     decided, replications = decide(claims.read(path), results, read), registered.replications(results, read)
     texts = {PAGE: markdown(decided, replications, results)}
-    texts |= {test_sets_page(it): text for it in replications if (text := test_sets(it))}
+    for it in replications:
+        if text := test_sets(it):
+            texts[test_sets_page(it)] = text
+        else:  # a new registration may have taken the runs of the page
+            (results / test_sets_page(it)).unlink(missing_ok=True)
     for name, text in texts.items():
         (results / name).write_text(text, encoding="utf-8")
     (results / PLOTS).mkdir(exist_ok=True)

@@ -75,6 +75,14 @@ def test_a_page_has_verdicts_then_other_test_sets_then_what_is_not_run(
     assert replicated in page
 
 
+def test_a_page_whose_runs_a_new_registration_took_is_removed(tmp_path: Path) -> None:
+    made_up_replication.write(tmp_path, "zero")
+    old = tmp_path / "zukov2018_test_sets.md"
+    old.write_text("| 16 units | 89.08 |")
+    assert cli(["tables", str(tmp_path)]) == 0
+    assert not old.exists()
+
+
 def test_readme_has_registered_verdicts_alone(results: Path, replications: list[Replication]) -> None:
     text = readme_verdicts(replications, LEDGER)
     rows = re.findall(
