@@ -11,13 +11,15 @@ import io
 import logging
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ner_experiments.data import raw_text
 from ner_experiments.data.formats import brat
+from ner_experiments.data.formats.annotated import FILE
 from ner_experiments.data.formats.columns import parse_columns
 from ner_experiments.data.formats.registry import FORMATS, WRITABLE, require
 from ner_experiments.data.text_files import UTF_8, codec_of, read_text
@@ -26,6 +28,10 @@ from ner_experiments.predict.hub import folder_of
 from ner_experiments.runs.run import open_run
 from ner_experiments.utils.arguments import refuse
 from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import message_of
+
+if TYPE_CHECKING:
+    from ner_experiments.predict.tagger import TaggedSentence
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "run", type=Path, metavar="RUN", help="the folder of a finished run, or its name on a hub"
     )
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="texts to tag, or folders of texts; - is standard input (-)"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="texts to tag, or folders of texts with their subfolders; - is standard input (-)",
     )
     parser.add_argument(
         "--input",
@@ -105,19 +114,22 @@ def _columns(text: str) -> dict[str, int | str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Tag the input and return the exit status. Raises ValueError or OSError for user errors."""
-    files = _files(arguments.files)
     arguments.run = folder_of(arguments.run)
+    found = _files(arguments.files)
     output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
-    _check(arguments, files, output)
+    _check(arguments, found, output)
 
     # slow to import: torch
-    from ner_experiments.predict.output import FILE, WRITERS, write_binary, write_brat, write_brat_lines
+    from rich.console import Console
+    from rich.progress import track
+
+    from ner_experiments.predict.output import WRITERS, write_binary, write_brat, write_brat_lines
     from ner_experiments.predict.parallel import tag_in_processes
     from ner_experiments.predict.tagger import load
 
-    found = open_run(arguments.run).metrics["data"].get("raw_text")
-    if found and found["token_f1"] < raw_text.LOW and arguments.input == "text" and not arguments.tokens:
-        log.warning("%s", raw_text.line(found))
+    check = open_run(arguments.run).metrics["data"].get("raw_text")
+    if check and check["token_f1"] < raw_text.LOW and arguments.input == "text" and not arguments.tokens:
+        log.warning("%s", raw_text.line(check))
     settings = {"tokens": arguments.tokens, "lines": arguments.lines, "device": arguments.device}
     settings["vectors"] = arguments.vectors
     tagger = load(arguments.run, **settings)
@@ -125,10 +137,18 @@ def run(arguments: argparse.Namespace) -> int:
         for type_ in tagger.types:
             brat.check_type(type_, str(arguments.run))
     reader = replace(tagger.reader, columns=arguments.columns, encoding=arguments.encoding)
-    named = len(files) > 1 or output == "brat"
+    encoding = arguments.encoding or UTF_8
+    if arguments.input == "conll" and not arguments.encoding:
+        encoding = getattr(reader.source, "encoding", UTF_8)
+    folders = any(map(os.path.isdir, arguments.files))
+    files = _without_binary(found, arguments.files, encoding)
+    named = len(files) > 1 or folders or output == "brat"
+    counts: Counter[str] = Counter()
 
     def sentences() -> Iterator[TokenizedSentence]:
-        for name in files:
+        hidden = not (folders and arguments.to and sys.stderr.isatty())
+        console = Console(stderr=True)
+        for name in track(files, "tagging", console=console, transient=True, disable=hidden):
             file = sys.stdin.buffer if name == "-" else Path(name)
             for it in reader.read(file, arguments.input):
                 yield replace(it, keys={**it.keys, FILE: name}) if named else it
@@ -137,12 +157,12 @@ def run(arguments: argparse.Namespace) -> int:
         tagged = tag_in_processes(arguments.run, settings, sentences(), arguments.jobs)
     else:
         tagged = tagger.stream(sentences())
+    tagged = _counted(tagged, counts)
     if output == "brat" and (arguments.input != "text" or "-" in files):
-        write_brat_lines(tagged, arguments.to)
+        write_brat_lines(tagged, files, arguments.to)
     elif output == "brat":
-        encoding = arguments.encoding or UTF_8
         texts = {name: "".join(line for _, line in read_text(name, encoding)) for name in files}
-        write_brat(tagged, texts, arguments.to)
+        write_brat(tagged, texts, files, arguments.to)
     elif output in BINARY:
         write_binary(output, tagged, arguments.to)
     elif arguments.to is not None:
@@ -152,17 +172,30 @@ def run(arguments: argparse.Namespace) -> int:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
         WRITERS[output](tagged, sys.stdout, tagger.types)
+    if folders:
+        what = ", ".join(f"{number:,} {it}" for it, number in counts.items()) or "nothing"
+        skipped = f", {len(found) - len(files):,} passed over" * (len(files) < len(found))
+        where = f" to {arguments.to}" if arguments.to else ""
+        print(f"files tagged: {len(files):,}{skipped}; written{where}: {what}", file=sys.stderr)
     return 0
 
 
-def _check(arguments: argparse.Namespace, files: Sequence[str], output: str) -> None:
+def _counted(tagged: Iterable[TaggedSentence], counts: Counter[str]) -> Iterator[TaggedSentence]:
+    """The sentences, counted with their mentions or tags while they are written."""
+    for it in tagged:
+        tags = {"tags": len(it.tags)} if it.probabilities else {"mentions": len(it.mentions)}
+        counts.update({"sentences": 1, **tags})
+        yield it
+
+
+def _check(arguments: argparse.Namespace, files: Mapping[str, str], output: str) -> None:
     """Raise ValueError for arguments that do not fit each other or the run, before torch is imported."""
     if output == "brat":
         if arguments.to is None:
             raise ValueError("--output brat writes texts and their mentions into a folder: add --to FOLDER")
-        stems = Counter(Path(name).stem for name in files)
-        if twice := [name for name in files if stems[Path(name).stem] > 1]:
-            raise ValueError(f"{twice[-1]}: another file is named {Path(twice[-1]).stem}, too")
+        counts = Counter(files.values())
+        if twice := [file for file, name in files.items() if counts[name] > 1]:
+            raise ValueError(f"{twice[-1]}: another file is named {files[twice[-1]]}, too")
     if output in BINARY:
         if arguments.to is None:
             raise ValueError(f"--output {output} writes a file that is no text: add --to FILE")
@@ -179,19 +212,41 @@ def _check(arguments: argparse.Namespace, files: Sequence[str], output: str) -> 
         raise ValueError(f"{arguments.run}: the run tags parts of speech, and {output} holds mentions")
 
 
-def _files(names: Sequence[str]) -> list[str]:
-    """The files to tag; of a folder, those in it, in alphabetical order. ValueError for one that does not exist."""
-    files: list[str] = []
+def _files(names: Sequence[str]) -> dict[str, str]:
+    """The files to tag, and what brat names the document of each; those of a folder by their paths within it.
+
+    They are in alphabetical order, with those of subfolders. ValueError for a file that does not exist.
+    """
+    files: dict[str, str] = {}
     for name in names or ["-"]:
         path = Path(name)
-        if name == "-" or path.is_file() or (path.exists() and not path.is_dir()):
-            files.append(name)
-        elif path.is_dir():
-            inside = [it for it in sorted(path.iterdir()) if it.is_file() and not it.name.startswith(".")]
-            texts = [str(it) for it in inside if it.suffix != ".ann"]
+        if path.is_dir():
+            inside = {it: it.relative_to(path) for it in sorted(path.rglob("*")) if it.is_file()}
+            texts = {
+                str(it): str(own.with_suffix(""))
+                for it, own in inside.items()
+                if it.suffix != ".ann" and not any(part.startswith(".") for part in own.parts)
+            }
             if not texts:
                 raise ValueError(f"{name}: the folder has no file to tag")
-            files += texts
+            files |= texts
+        elif name == "-" or path.exists():
+            files[name] = "stdin" if name == "-" else path.stem
         else:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
     return files
+
+
+def _without_binary(files: Mapping[str, str], named: Sequence[str], encoding: str) -> dict[str, str]:
+    """The files without those of folders that are no text or cannot be read, of which a warning tells."""
+    texts = {}
+    for file, name in files.items():
+        try:
+            if file not in named:
+                deque(read_text(file, encoding), maxlen=0)
+            texts[file] = name
+        except (ValueError, OSError) as error:
+            log.warning("passed over: %s", message_of(error))
+    if not texts:
+        raise ValueError("no file is text (another encoding: --encoding)")
+    return texts

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TextIO
@@ -18,12 +19,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ner_experiments.data.formats import brat, registry
-from ner_experiments.data.formats.annotated import Annotated, Characters, in_order
+from ner_experiments.data.formats.annotated import FILE, Annotated, Characters, in_order
 from ner_experiments.data.tags import spans
 from ner_experiments.predict.tagger import TaggedSentence
 
-FILE = "file"
-"""Key of the input's name in the sentences of several files."""
 DIGITS = 4
 """Decimals of a probability."""
 COLORS = ("cyan", "yellow", "magenta", "green", "red", "blue")
@@ -51,6 +50,7 @@ body {{ max-width: 45rem; margin: 2rem auto; padding: 0 1rem; font: 1.05rem/1.9 
 html {{ color: #111; background: #fff }}
 p {{ margin: 0 0 0.6rem }}
 mark {{ color: inherit; padding: 0.1em 0.3em; border-radius: 0.25em; unicode-bidi: isolate }}
+h2 {{ margin: 2rem 0 0.6rem; font-size: 1.05rem; overflow-wrap: anywhere }}
 mark small {{ font-size: 0.7em; font-weight: bold; margin-left: 0.4em }}
 {shades}
 </style>
@@ -97,15 +97,23 @@ def write_conll(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[
     """Write a token per line: word, start, end, probability of its mention or tag, and tag.
 
     The tags of mentions are IOB2. A token outside mentions has _ for the probability. White space in a token becomes
-    U+2423, and characters that could move the cursor or turn the direction of the line are escaped.
+    U+2423, and characters that could move the cursor or turn the direction of the line are escaped. Of several files,
+    a comment above each sentence names its own.
     """
     for sentence in tagged:
+        if name := file_of(sentence):
+            file.write(f"# file = {one_field(name)}\n")  # four fields, so it can be no token
         it, probabilities = sentence.sentence, token_probabilities(sentence)
         for word, (start, end), probability, tag in zip(
             it.words, it.offsets, probabilities, sentence.tags, strict=True
         ):
             file.write(f"{one_field(word)} {start} {end} {probability} {one_field(tag)}\n")
         file.write("\n")
+
+
+def file_of(tagged: TaggedSentence) -> str:
+    """The name of the sentence's file; empty where all are of one file."""
+    return str(tagged.sentence.keys.get(FILE, ""))
 
 
 def token_probabilities(tagged: TaggedSentence) -> list[str]:
@@ -134,16 +142,22 @@ def escaped(match: re.Match[str]) -> str:
 
 
 def write_terminal(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
-    """Write a line per sentence, with type and probability after each mention; in color on a terminal."""
+    """Write a line per sentence, with type and probability after each mention; in color on a terminal.
+
+    The sentences of several files are under the names of their files.
+    """
     console = Console(file=file, highlight=False, soft_wrap=True)
-    for sentence in tagged:
-        line = Text()
-        for text, _, kind, probability in segments(sentence):
-            color = COLORS[types.index(kind) % len(COLORS)] if kind else ""
-            line.append(for_terminal(text), style=f"bold {color}" if kind else "")
-            if kind:
-                line.append(f" [{kind} {probability:.2f}]", style=color)
-        console.print(line)
+    for number, (name, sentences) in enumerate(groupby(tagged, file_of)):
+        if name:
+            console.print(Text("\n" * (number > 0) + for_terminal(name), style="bold underline"))
+        for sentence in sentences:
+            line = Text()
+            for text, _, kind, probability in segments(sentence):
+                color = COLORS[types.index(kind) % len(COLORS)] if kind else ""
+                line.append(for_terminal(text), style=f"bold {color}" if kind else "")
+                if kind:
+                    line.append(f" [{kind} {probability:.2f}]", style=color)
+            console.print(line)
 
 
 def for_terminal(text: str) -> str:
@@ -158,12 +172,18 @@ def is_space(character: str) -> bool:
 
 
 def write_html(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
-    """Write a self-contained page: a paragraph per sentence, with the offsets of each mention as its title."""
+    """Write a self-contained page: a paragraph per sentence, with the offsets of each mention as its title.
+
+    The sentences of several files are under the names of their files.
+    """
     shades = [f".k{number} {{ background: {shade} }}" for number, shade in enumerate(SHADES)]
     file.write(HEAD.format(shades="\n".join(shades)))
-    for sentence in tagged:
-        body = "".join(segment_html(segment, types) for segment in segments(sentence))
-        file.write(f'<p dir="auto">{body}</p>\n')
+    for name, sentences in groupby(tagged, file_of):
+        if name:
+            file.write(f"<h2>{as_html(name)}</h2>\n")
+        for sentence in sentences:
+            body = "".join(segment_html(segment, types) for segment in segments(sentence))
+            file.write(f'<p dir="auto">{body}</p>\n')
     file.write(FOOT)
 
 
@@ -227,8 +247,11 @@ def write_format(name: str, tagged: Iterable[TaggedSentence], file: TextIO, type
             shutil.copyfileobj(part, file)
 
 
-def write_brat(tagged: Iterable[TaggedSentence], texts: Mapping[str, str], folder: Path) -> None:
-    """Write each text, and its predicted mentions beside it, into a folder. `texts` has them by the key `file`.
+def write_brat(
+    tagged: Iterable[TaggedSentence], texts: Mapping[str, str], names: Mapping[str, str], folder: Path
+) -> None:
+    """Write each text, and its predicted mentions beside it, into a folder. `texts` and `names`, those of the written
+    documents, are by the key `file`.
 
     Raises ValueError for a type with white space, before anything is written.
     """
@@ -237,20 +260,16 @@ def write_brat(tagged: Iterable[TaggedSentence], texts: Mapping[str, str], folde
         name = sentence.sentence.keys[FILE]
         place = f"{name}:{sentence.sentence.line}"
         mentions[name] += [(place, Characters(it.start, it.end, it.type)) for it in sentence.mentions]
-    documents = {Path(name).stem: brat.Document(text, mentions[name]) for name, text in texts.items()}
+    documents = {names[file]: brat.Document(text, mentions[file]) for file, text in texts.items()}
     brat.write_documents(documents, folder)
 
 
-def write_brat_lines(tagged: Iterable[TaggedSentence], folder: Path) -> None:
+def write_brat_lines(tagged: Iterable[TaggedSentence], names: Mapping[str, str], folder: Path) -> None:
     """Write the sentences of each input, one per line, and their predicted mentions, into a folder.
 
-    For inputs that are not the text of a file: records, columns, and standard input, whose text is named `stdin`.
+    For inputs that are not the text of a file: records, columns, and standard input. names: as in `write_brat`.
     """
-    names = ((it, str(it.sentence.keys[FILE])) for it in tagged)
-    documents = (
-        replace(annotated(it), document="stdin" if name == "-" else Path(name).stem) for it, name in names
-    )
-    brat.write(documents, folder)
+    brat.write((replace(annotated(it), document=names[file_of(it)]) for it in tagged), folder)
 
 
 def write_binary(name: str, tagged: Iterable[TaggedSentence], path: Path) -> None:

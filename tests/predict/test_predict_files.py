@@ -1,7 +1,10 @@
 """`ner-experiments predict` on several files, encodings and processes, and into the formats of `data convert`."""
 
+import csv
 import errno
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +20,7 @@ from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
-from ner_experiments.predict.output import write_brat
+from ner_experiments.predict.output import WRITERS, write_brat
 from ner_experiments.predict.tagger import Mention, TaggedSentence, TextTagger
 
 LINES = [" ".join(it.words) for it in sentences("en", "test", 12)]
@@ -25,9 +28,10 @@ TEXT = "\n".join(LINES) + "\n"
 
 
 def predict(capsys: pytest.CaptureFixture[str], run: Path, *arguments: str) -> str:
+    folders = any(map(os.path.isdir, arguments))
     assert cli(["predict", str(run), *arguments]) == 0
     captured = capsys.readouterr()
-    assert captured.err == ""
+    assert captured.err.startswith("files tagged: ") if folders else captured.err == ""
     return captured.out
 
 
@@ -157,7 +161,7 @@ def tagged_brat(text: str, offsets: tuple[tuple[int, int], ...], mention: Mentio
 def test_a_mention_in_brat_is_one_line_whatever_is_between_its_words(tmp_path: Path) -> None:
     text = "in New\r\n\tYork"
     tagged = tagged_brat(text, ((0, 2), (3, 6), (9, 13)), Mention(3, 13, "LOC", text[3:], 1.0))
-    write_brat([tagged], {"a.txt": text}, tmp_path)
+    write_brat([tagged], {"a.txt": text}, {"a.txt": "a"}, tmp_path)
     assert (tmp_path / "a.txt").read_bytes().decode() == text
     assert (tmp_path / "a.ann").read_bytes() == b"T1\tLOC 3 13\tNew  \tYork\n"
 
@@ -165,7 +169,7 @@ def test_a_mention_in_brat_is_one_line_whatever_is_between_its_words(tmp_path: P
 def test_a_type_with_white_space_is_refused_for_brat(tmp_path: Path) -> None:
     tagged = tagged_brat("Ada", ((0, 3),), Mention(0, 3, "my type", "Ada", 1.0))
     with pytest.raises(ValueError, match=r"^a.txt:1: BRAT types cannot contain white space, got 'my type'$"):
-        write_brat([tagged], {"a.txt": "Ada"}, tmp_path / "out")
+        write_brat([tagged], {"a.txt": "Ada"}, {"a.txt": "a"}, tmp_path / "out")
     assert not [*tmp_path.iterdir()]
 
 
@@ -190,7 +194,7 @@ def test_an_interrupted_brat_folder_leaves_nothing(tmp_path: Path, monkeypatch: 
     tagged = tagged_brat("Ada", ((0, 3),), Mention(0, 3, "PER", "Ada", 1.0))
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(OSError, match="No space left on device"):
-        write_brat([tagged], {"a.txt": "Ada"}, tmp_path / "out")
+        write_brat([tagged], {"a.txt": "Ada"}, {"a.txt": "a"}, tmp_path / "out")
     assert not [*tmp_path.iterdir()]
 
 
@@ -243,6 +247,70 @@ def test_the_file_of_each_sentence_is_named_whatever_keys_its_record_has(
     records = [json.loads(line) for line in printed.splitlines()]
     assert [(it["id"], it["file"]) for it in records] == [(7, name) for name in names]
     assert json.loads(predict(capsys, toy_run, names[0], "--input=jsonl"))["file"] == "mine"
+
+
+def names_in(output: str, path: Path) -> list[str]:
+    """The file named for each sentence of an output; in headings and folders, each once."""
+    if output == "docbin":
+        tokens = pytest.importorskip("spacy.tokens")
+        vocab = pytest.importorskip("spacy.vocab").Vocab()
+        return [it.user_data["file"] for it in tokens.DocBin().from_disk(path).get_docs(vocab)]
+    if output == "hf":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        return [row["file"] for row in parquet.read_table(path).to_pylist()]
+    if output == "brat":
+        return [f"texts/{it.relative_to(path)}" for it in sorted(path.rglob("*.txt"))]
+    text = path.read_text(encoding="utf-8")
+    if output == "csv":
+        return [
+            row[3] for _, row in sorted({row[0]: row for row in csv.reader(text.splitlines()[1:])}.items())
+        ]
+    if output in ("conll", "conllu_ner"):
+        return re.findall(r"(?m)^# file = (.+)$", text)
+    if output == "html":
+        return re.findall("<h2>(.+)</h2>", text)
+    if output == "terminal":
+        return [line for line in text.splitlines() if line.endswith(".txt")]
+    return [json.loads(line)["file"] for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("output", [*WRITERS, "brat", "docbin", "hf"])
+def test_every_output_of_a_folder_names_the_files(
+    output: str,
+    toy_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    if package := output in FORMATS and FORMATS[output].package:
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    names = ["texts/a.txt", "texts/sub/a.txt", "texts/sub/sub/c.txt"]
+    for name, line in zip(names, LINES, strict=False):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(line, encoding="utf-8")
+    Path("texts/sub/logo.png").write_bytes(b"\x89PNG\r\n\0")
+    Path("texts/zeros").write_bytes(b"PK\0")
+    Path("texts/.git").mkdir()
+    Path("texts/.git/hidden.txt").write_text("hidden")
+    assert cli(["predict", str(toy_run), "texts", "--lines", "--output", output, "--to", "out"]) == 0
+    assert names_in(output, Path("out")) == names
+    assert [it.split(": ")[:3] for it in caplog.messages] == [
+        ["passed over", "texts/sub/logo.png:1", "not UTF-8 (invalid start byte at byte 1 of the line)"],
+        ["passed over", "texts/zeros:1", "NUL byte"],
+    ]
+    said = capsys.readouterr().err
+    found = len(mentions(predict(capsys, toy_run, *names, "--lines")))
+    assert said == f"files tagged: 3, 2 passed over; written to out: 3 sentences, {found} mentions\n"
+
+
+def test_a_folder_without_text_is_refused(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "zeros").write_bytes(b"PK\0")
+    assert cli(["predict", str(toy_run), str(tmp_path)]) == 1
+    assert capsys.readouterr().err == "no file is text (another encoding: --encoding)\n"
 
 
 def test_records_without_a_token_are_counted(

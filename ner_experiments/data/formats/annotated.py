@@ -20,6 +20,8 @@ from ner_experiments.utils.text import truncated_repr
 SKIP = ("misaligned", "skip")
 """The setting that skips faulty mentions."""
 DISAGREE = "disagree with their text"
+FILE = "file"
+"""Key of the name of a sentence's file, among the sentences of several files."""
 Pair = tuple[int, int]
 """The first character of a token, and the one after its last."""
 

@@ -26,8 +26,9 @@ _MENTION = re.compile(r"(T\d+)\t(\S+) (\d{1,15}) (\d{1,15})((?:;\d{1,15} \d{1,15
 
 
 def files(path: Path) -> list[Path]:
-    """The texts of a folder, in alphabetical order, or the one text that `path` is; none if there is no such folder.
+    """The texts of a folder and its subfolders, in alphabetical order, or the one text that `path` is.
 
+    None if there is no such folder.
     Raises ValueError for a file that is no .txt.
     """
     if path.is_file():
@@ -38,7 +39,7 @@ def files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         return []
-    return sorted(path.glob("*.txt"))
+    return sorted(path.rglob("*.txt"))
 
 
 def beside(path: Path) -> list[Path]:
@@ -101,8 +102,9 @@ class Document(NamedTuple):
 
 
 def write_documents(documents: Mapping[str, Document], path: Path) -> None:
-    """Write each document as a text, and a file of its mentions, into the folder `path`. Documents are keyed by name.
+    """Write each document as a text, and a file of its mentions, into the folder `path`.
 
+    Documents are keyed by name; one such as news/today goes into a subfolder.
     Raises ValueError as `check_type`, before anything is written.
     """
     for document in documents.values():
@@ -110,6 +112,7 @@ def write_documents(documents: Mapping[str, Document], path: Path) -> None:
             check_type(mention.type, place)
     with atomic_folder(path) as folder:
         for name, document in documents.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             for suffix, content in ((".txt", document.text), (".ann", _lines(document))):
                 (folder / f"{name}{suffix}").write_text(content, encoding="utf-8", newline="\n")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
-from ner_experiments.data.formats.annotated import Annotated, Tagged, of_tokens
+from ner_experiments.data.formats.annotated import FILE, Annotated, Tagged, of_tokens
 from ner_experiments.data.formats.format import Claim, Format
 from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.remarks import Remarks
@@ -88,12 +89,16 @@ def _column(path: Path, header: Sequence[str], name: str, options: TextOptions) 
 
 
 def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write a row per token: the number of its sentence, the word, and its IOB2 tag."""
+    """Write a row per token: the number of its sentence, the word, its IOB2 tag, and, of several files, its file."""
+    rest = iter(sentences)
+    first = list(islice(rest, 1))
+    named = [FILE] if any(FILE in it.keys for it in first) else []
     with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(("sentence", "word", "tag"))
-        for number, sentence in enumerate(sentences, 1):
-            rows.writerows((number, *pair) for pair in zip(sentence.words, sentence.tags(), strict=True))
+        rows.writerow(("sentence", "word", "tag", *named))
+        for number, it in enumerate(chain(first, rest), 1):
+            files = [it.keys.get(name, "") for name in named]
+            rows.writerows((number, *pair, *files) for pair in zip(it.words, it.tags(), strict=True))
 
 
 def claims(first: str) -> Claim:

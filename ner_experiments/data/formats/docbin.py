@@ -9,7 +9,7 @@ from zlib import decompress
 
 import numpy as np
 
-from ner_experiments.data.formats.annotated import Annotated, Stated, of_text
+from ner_experiments.data.formats.annotated import FILE, Annotated, Stated, of_text
 from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.remarks import Remarks
@@ -76,17 +76,22 @@ def _mentions(document: Any) -> set[Span]:
 
 
 def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write a document per sentence. Mentions become entities; if they are nested, spans of the key `sc`."""
+    """Write a document per sentence. Mentions become entities; if they are nested, spans of the key `sc`.
+
+    The name of its file is in the document's `user_data`.
+    """
     from spacy import tokens
     from spacy.util import filter_spans
     from spacy.vocab import Vocab
 
     vocab = Vocab()
-    written = tokens.DocBin()
+    written = tokens.DocBin(store_user_data=True)
     for sentence in sentences:
         ends = [start for start, _ in sentence.offsets[1:]]
         spaces = [end < following for (_, end), following in zip(sentence.offsets, ends, strict=False)]
         document: Any = tokens.Doc(vocab, words=list(sentence.words), spaces=[*spaces, False])
+        if FILE in sentence.keys:
+            document.user_data[FILE] = sentence.keys[FILE]
         spans = [tokens.Span(document, *it) for it in sentence.mentions]
         if len(filter_spans(spans)) == len(spans):
             document.set_ents(spans)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.data.formats.annotated import Annotated, Tagged
+from ner_experiments.data.formats.annotated import FILE, Annotated, Tagged
 from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.jsonl import TAGS, from_records, with_tags
 from ner_experiments.data.formats.options import TextOptions
@@ -103,13 +103,21 @@ def _names(feature: Any) -> list[str]:
 
 
 def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write a Parquet file of tokens and the names of their IOB2 tags. Raises ValueError for nested mentions."""
+    """Write a Parquet file of tokens, the names of their IOB2 tags, and, of several files, the name of each one's file.
+
+    Raises ValueError for nested mentions.
+    """
     import pyarrow
     from datasets import Features, Value
     from pyarrow import parquet
 
-    rows = [with_tags(it) for it in sentences if it.tags()]
-    features = Features({key: [Value("string")] for key in ("tokens", "ner_tags")})
+    rows = [
+        with_tags(it) | {key: str(it.keys[key]) for key in (FILE,) if key in it.keys}
+        for it in sentences
+        if it.tags()
+    ]
+    columns: dict[str, Any] = {key: [Value("string")] for key in ("tokens", "ner_tags")}
+    features = Features(columns | ({FILE: Value("string")} if any(FILE in row for row in rows) else {}))
     with atomic_write(path) as part:
         parquet.write_table(pyarrow.Table.from_pylist(rows, schema=features.arrow_schema), part)
 
