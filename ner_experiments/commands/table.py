@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page, Result
 
 FORMATS = ("latex", "csv", "json")
+PAPER = Path("paper")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
     if all(experiments.root(item) == "output_dir" for item in arguments.items):
-        if arguments.archive or arguments.over or arguments.format or arguments.on:
-            raise ValueError("--archive, --on, --over and formats require a table: table NAME ...")
+        if any((arguments.archive, arguments.paper, arguments.over, arguments.format, arguments.on)):
+            raise ValueError("--archive, --paper, --on, --over and formats require a table: table NAME ...")
         print_list(Path("results"), experiments.output_dir([*arguments.items, *output_overrides(arguments)]))
     elif (search := requested_search(arguments)) is not None:
         print_search(search, arguments)
@@ -64,6 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "archive its runs in a folder of DIR (results), with a page"
     results = Path("results")
     output.add_argument("--archive", type=Path, metavar="DIR", nargs="?", const=results, help=text)
+    text = "write it for an article to a folder of DIR (paper): LaTeX, PDF figures, methods and BibTeX"
+    output.add_argument("--paper", type=Path, metavar="DIR", nargs="?", const=PAPER, help=text)
     parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
 
 
@@ -169,7 +172,7 @@ def requested_search(arguments: argparse.Namespace) -> Search | None:
 def print_search(search: Search, arguments: argparse.Namespace) -> None:
     from ner_experiments.launch import search_summary
 
-    if arguments.archive or arguments.over or arguments.format not in (None, "json"):
+    if arguments.archive or arguments.paper or arguments.over or arguments.format not in (None, "json"):
         raise ValueError(f"{search.name} is a search: it has no runs to archive, and no format but --json")
     if arguments.format:
         print(json.dumps(asdict(search), indent=2, ensure_ascii=False))
@@ -189,6 +192,11 @@ def write(arguments: argparse.Namespace) -> None:
     if arguments.on:
         page = on_test(page, arguments.on)
     view = TableView(page)
+    if arguments.paper:
+        from ner_experiments.tables import article
+
+        print(*article.write(view, arguments.paper / table.name), sep="\n")
+        return
     if arguments.format == "csv" and table.is_sweep:
         print("The pairs of rows and the verdict are printed with --json instead of --csv.", file=sys.stderr)
     if arguments.format:

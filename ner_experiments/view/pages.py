@@ -28,4 +28,5 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["latex"] = latex
+    environment.filters["braced"] = "{{{}}}".format
     return environment

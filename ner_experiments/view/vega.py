@@ -138,6 +138,13 @@ class Chart:
         clips: dict[str, str] = {}  # numbered on from the picture before, by vl-convert
         return re.sub(r"\bclip\d+", lambda match: clips.setdefault(match[0], f"clip{len(clips)}"), svg)
 
+    def pdf(self, width: int = 760) -> bytes:
+        """The picture as a file for LaTeX, without its title."""
+        import vl_convert
+
+        content = vl_convert.vegalite_to_pdf(self.specification(width))
+        return bytes(content)
+
     def png(self, width: int = 760, *, titled: bool = True, scale: float = 2.0) -> bytes:
         """The picture as a file. scale: dots per pixel."""
         import vl_convert

@@ -1,0 +1,222 @@
+"""A table for an article: LaTeX of its rows, PDF figures, a paragraph on the methods, and BibTeX of what it cites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ner_experiments import __version__
+from ner_experiments.config.row_settings import display_name, varying
+from ner_experiments.data.sentence import PRIMARY_METRIC
+from ner_experiments.tables import sweep_registration
+from ner_experiments.tables.pairs import Pair, against_leaders, listed
+from ner_experiments.tables.plots import Plot, score_plots, seed_plots, settings
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.significance import ALPHA
+from ner_experiments.tables.table_view import TableView
+from ner_experiments.view import cells, pages
+from ner_experiments.view.table import latex
+
+TEXTS = ("table", "methods", "preview")
+FIGURE_WIDTH = 500
+"""In pixels: as wide as two columns of text."""
+REFERENCES = Path(pages.__file__).with_name("templates") / "references.bib"
+ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),.*?^\}\n", re.DOTALL | re.MULTILINE)
+USED = re.compile(r"^  used = \{(.*)\},\n", re.MULTILINE)
+"""The field of an entry with what it is cited for: corpora by name, code by the end of its path."""
+
+
+def write(view: TableView, folder: Path) -> list[Path]:
+    """Write the files of a table into a folder, and return them: first the document that shows all of them.
+
+    ValueError for a table without training runs.
+    """
+    article = Article(view)
+    if not article.rows:
+        name = view.page.table.name
+        raise ValueError(f"{name}: --paper describes training runs, and none of its rows has a finished one")
+    folder.mkdir(parents=True, exist_ok=True)
+    contents: dict[str, bytes] = {}
+    for number, plot in enumerate(article.plots, start=1):
+        contents[f"figure-{number}.pdf"] = plot.chart.pdf(FIGURE_WIDTH)
+    for name in TEXTS:
+        figures = [file for file in contents if file.endswith(".pdf")]
+        contents[f"{name}.tex"] = pages.page(f"article/{name}.tex.j2", it=article, figures=figures).encode()
+    contents["references.bib"] = article.references().encode()
+    for file, content in contents.items():
+        (folder / file).write_bytes(content)
+    return [folder / file for file in sorted(contents, key="preview.tex".__ne__)]
+
+
+@dataclass(frozen=True)
+class Article:
+    """What the files say of a table's rows and runs."""
+
+    view: TableView
+
+    @property
+    def page(self) -> Page:
+        return self.view.page
+
+    @cached_property
+    def rows(self) -> list[Result]:
+        """The rows with runs and, of a published table, those with a published number."""
+        measured = [it for it in self.page.results if it.runs]
+        return [it for it in self.page.results if it.runs or it.row.published is not None] if measured else []
+
+    @cached_property
+    def plots(self) -> list[Plot]:
+        """One plot for each corpus with runs, or one along the number that a published table varies."""
+        page = replace(self.page, results=tuple(it for it in self.rows if it.runs or it.row.cited))
+        return seed_plots(page) if page.table.is_sweep else score_plots(page)
+
+    @cached_property
+    def score(self) -> str:
+        """`F1`, or the name of another score; several where rows are scored by different ones."""
+        names = dict(PRIMARY_METRIC.values())
+        return listed(list(dict.fromkeys(names[run.primary_metric] for run in self.page.runs)))
+
+    # The table
+
+    @cached_property
+    def varied(self) -> list[str]:
+        """The settings that make the rows of a sweep, if each row has a value for each of them; else none."""
+        rows = [settings(self.page.table, result) for result in self.rows]
+        keys = varying(rows) if self.page.table.is_sweep else []
+        return keys if all(key in row for key in keys for row in rows) else []
+
+    @property
+    def headings(self) -> list[str]:
+        names = [display_name(key).rpartition(".")[2].replace("_", " ") for key in self.varied] or [""]
+        published = ["published"] if self.page.table.is_published else []
+        return [*names, *published, "ours" if published else f"test {self.score}", "95 % interval"]
+
+    @property
+    def lines(self) -> Iterator[list[str]]:
+        """The cells of each row as LaTeX."""
+        for result in self.rows:
+            row, ours = result.row, result.measured
+            values = settings(self.page.table, result)
+            names = [values[key].rpartition("/")[2] for key in self.varied] or [row.label]
+            published = (
+                [cells.published(row.published, row.sd, row.runs)] if self.page.table.is_published else []
+            )
+            *texts, score, interval = map(
+                latex, [*names, *published, self.mean(result), cells.interval(ours)]
+            )
+            yield [*texts, rf"\textbf{{{score}}}" if row.label in self.bold else score, interval or "--"]
+
+    def mean(self, result: Result) -> str:
+        """`91.20 ± 0.10`, with the number of runs where it differs between rows."""
+        if (ours := result.measured) is None:
+            return "--"
+        return (
+            f"{ours.mean:.2f}{cells.deviation(ours.sd, None if len(self.numbers_of_seeds) == 1 else ours.n)}"
+        )
+
+    @cached_property
+    def against(self) -> list[list[Pair]]:
+        """For each test set, the row with the highest mean against all others."""
+        return against_leaders(self.view.pairs)
+
+    @cached_property
+    def is_tested(self) -> bool:
+        """Whether some pair of rows has several seeds."""
+        return any(pair.test.p_adjusted is not None for pair in self.view.pairs)
+
+    @cached_property
+    def bold(self) -> set[str]:
+        """On each test set, the row with the highest mean and, if rows are tested, those not shown to be behind it."""
+        best = {against[0].labels[0] for against in self.against}
+        close = {it.labels[1] for against in self.against for it in against if it.verdict != "ahead"}
+        return best | close if self.is_tested else best
+
+    @property
+    def test_set(self) -> str:
+        """`the test set of conll2003`, or another one that the table was asked to show."""
+        names = list(dict.fromkeys(str(run.metrics["data"]["name"]) for run in self.page.runs))
+        other = next((run.test_name for run in self.page.runs if run.test_name != "test"), "")
+        return other or f"the test set{'s' * (len(names) > 1)} of {listed(names)}"
+
+    @cached_property
+    def numbers_of_seeds(self) -> list[int]:
+        return sorted({len(it.runs) for it in self.rows if it.runs})
+
+    # The methods
+
+    @cached_property
+    def shared(self) -> Mapping[str, Any]:
+        """The settings that all runs have, by their path, such as `optimizer.lr`."""
+        every = [dict(flattened(run.settings())) for run in self.page.runs]
+        return {key: value for key, value in every[0].items() if all(it.get(key) == value for it in every)}
+
+    @property
+    def optimizer(self) -> str:
+        return str(self.shared.get("optimizer._target_", "")).rpartition(".")[2]
+
+    @property
+    def software(self) -> str:
+        """The versions of the suite and of the libraries that the runs were made with."""
+        versions = {run.metrics["versions"]["torch"].partition("+")[0] for run in self.page.runs}
+        return f"version {__version__} with PyTorch {listed(sorted(versions))}"
+
+    @property
+    def levels(self) -> list[float]:
+        """The levels of the tests, if looks share the level of the verdicts out among them."""
+        levels = sorted({pair.test.alpha for pair in self.view.pairs})
+        return [] if levels == [ALPHA] else levels
+
+    @property
+    def registration(self) -> str:
+        """What was registered before the first run, in a sentence."""
+        if (standing := sweep_registration.standing(self.page)) and not standing.reasons:
+            text = "Rows, seeds and the primary comparison were registered before the first run"
+            return f"{text} (hash {standing.registration.hash})."
+        recorded = sorted({name for run in self.page.runs if (name := run.metrics.get("registration"))})
+        if recorded:
+            return f"When they were started, runs recorded the registration {listed(recorded)}."
+        return "Nothing was registered before the first run, so the comparisons are exploratory."
+
+    @cached_property
+    def used(self) -> dict[str, list[str]]:
+        """Keys of the references to what the runs used, by what that is: a corpus, a model, a part of it."""
+        names = {f".{run.metrics['data']['name']}" for run in self.page.runs}
+        for run in self.page.runs:
+            names |= {f".{value}" for key, value in flattened(run.settings()) if key.endswith("_target_")}
+        names.add(f".papers.{self.page.table.name.partition('_')[0]}")
+        found: dict[str, list[str]] = {}
+        for entry in ENTRY.finditer(REFERENCES.read_text(encoding="utf-8")):
+            kind, *parts = used_by(entry[0])
+            if any(name.endswith(f".{part}") or f".{part}." in name for part in parts for name in names):
+                found.setdefault(kind, []).append(entry["key"])
+        return found
+
+    def cite(self, *keys: str) -> str:
+        r"""`~\cite{KEY,KEY}`; nothing without a key."""
+        return rf"~\cite{{{','.join(keys)}}}" if keys else ""
+
+    def references(self) -> str:
+        """The BibTeX entries that the methods cite."""
+        methods = pages.page("article/methods.tex.j2", it=self)
+        cited = {key for keys in re.findall(r"\\cite\{(.*?)\}", methods) for key in keys.split(",")}
+        entries = ENTRY.finditer(REFERENCES.read_text(encoding="utf-8"))
+        return "\n".join(USED.sub("", entry[0]) for entry in entries if entry["key"] in cited)
+
+
+def used_by(entry: str) -> list[str]:
+    """What an entry is about, and the names of corpora and code that it belongs to."""
+    found = USED.search(entry)
+    return found[1].split() if found else [""]
+
+
+def flattened(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested settings by their paths."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flattened(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -1,0 +1,87 @@
+"""`ner-experiments table NAME --paper`: what its files say of runs, and that LaTeX accepts them."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from places import ROOT
+from toy_rows import TOY, finish
+
+from ner_experiments.main import cli
+
+SWEEP = ["paper=yang2020", "model=residual", "layers=2,3", "model.dropout=0.1,0.2", *TOY]
+WRONG = {"2 0.1": (15, 16, 17), "2 0.2": (1, 2, 3), "3 0.1": (1, 3, 2), "3 0.2": (20, 19, 22)}
+"""Wrong test sentences of three seeds, by layers and dropout."""
+COMPILED = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex and bibtex")
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files for an article of a grid of two settings, of which two rows are alike."""
+    folder = tmp_path_factory.mktemp("runs")
+    place = f"output_dir={folder}"
+    for row, wrong in WRONG.items():
+        layers, dropout = row.split()
+        overrides = [*SWEEP[:2], f"layers={layers}", f"model.dropout={dropout}", *TOY, place]
+        for seed, number in enumerate(wrong, start=1):
+            finish(overrides, seed, number)
+    assert cli(["table", *SWEEP, "--over", "--output", str(folder), "--paper", str(folder / "paper")]) == 0
+    return folder / "paper/sweep"
+
+
+@pytest.fixture(scope="module", params=["huang2015_table3", "zukov2018_table2"])
+def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("paper")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        assert cli(["table", request.param, "--paper", str(folder)]) == 0
+    return folder / request.param
+
+
+def test_settings_are_columns_and_rows_that_are_not_behind_are_bold(sweep: Path) -> None:
+    text = (sweep / "table.tex").read_text(encoding="utf-8")
+    heading, *lines = re.findall(r"(?m)^(.* & .*) \\\\$", text)
+    assert heading == r"layers & dropout & test F1 & 95 \% interval"
+    assert [line.split(" & ")[:2] for line in lines] == [row.split() for row in WRONG]
+    assert [r"\textbf" in line for line in lines] == [False, True, True, False]
+
+
+def test_the_methods_say_what_was_done(sweep: Path) -> None:
+    text = " ".join((sweep / "methods.tex").read_text(encoding="utf-8").split())
+    assert r"The taggers~\cite{yang2020,lafferty2001} were trained and scored with ner\_experiments" in text
+    assert "Each row was run with 3 random seeds" in text
+    assert "6 pairs of rows were compared over seeds by Welch's two-sided $t$-test" in text
+    assert "Nothing was registered before the first run" in text
+
+
+def test_other_settings_than_the_paper_s_are_said(published: Path) -> None:
+    text = (published / "methods.tex").read_text(encoding="utf-8")
+    assert "Not the paper's settings: " in text
+    assert r"glove.6B.50d.10k" in text or r"random\_huang2015" in text
+
+
+def test_every_citation_has_an_entry(sweep: Path, published: Path) -> None:
+    for folder in (sweep, published):
+        methods, entries = ((folder / name).read_text() for name in ("methods.tex", "references.bib"))
+        cited = {key for keys in re.findall(r"\\cite\{(.*?)\}", methods) for key in keys.split(",")}
+        assert cited == {*re.findall(r"(?m)^@\w+\{(\w+),", entries)}
+
+
+@COMPILED
+@pytest.mark.slow
+def test_latex_accepts_it(sweep: Path, published: Path) -> None:
+    for folder in (sweep, published):
+        latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "preview"]
+        for command in (latex, ["bibtex", "preview"], latex, latex):
+            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        log = (folder / "preview.log").read_text(encoding="utf-8", errors="replace")
+        assert "undefined" not in log
+        assert "Warning--" not in (folder / "preview.blg").read_text()
+
+
+def test_a_table_without_training_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["table", "yang2020_table7", "--output", str(tmp_path), "--paper", str(tmp_path)]) == 1
+    said = "yang2020_table7: --paper describes training runs, and none of its rows has a finished one\n"
+    assert capsys.readouterr().err == said
