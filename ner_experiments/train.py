@@ -46,6 +46,7 @@ from ner_experiments.runs.folder import (
     saved_traceback,
     write_metrics,
 )
+from ner_experiments.runs.progress import row_and_seed
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
 from ner_experiments.runs.store import by_other_code, interrupted_by_other_code
 from ner_experiments.tagger import count_parameters, describe
@@ -232,7 +233,8 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
         own_words = "input" in (cfg.init_from.get("words") or {})
         load_first_run(experiment.start, tagger, encoder, own_words=own_words)
     counts = count_parameters(tagger)
-    log.info("%s: %s", folder, describe(counts))
+    row = cfg.sweep.row or folder  # equal for all seeds of a row: a sweep shows equal notes once
+    log.info("%s: %s", row, describe(counts))
     data = experiment.data()
     epochs = EpochLog(folder)
     checkpoint = resumable_checkpoint(folder)
@@ -247,7 +249,7 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
         updates, decays = trainer.global_step, bool(cfg.schedule)
         hint = hint_of_few_updates(cfg.batches, best_epoch, dev_scores, updates, decays=decays)
         if hint and not cfg.trainer.train_batches:  # a smoke run is short on purpose
-            log.info("%s: %s", folder, hint)
+            log.info("%s: %s", row, hint)
         result: dict[str, Any] = {
             "data": data_of_run,
             "task": experiment.corpus.task,
@@ -389,7 +391,8 @@ def corpus_module(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> CorpusMo
 
 def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger: Logger) -> list[Callback]:
     """Callbacks that observe training without changing it."""
-    progress = Progress(folder, epochs, patience=cfg.trainer.patience, show=cfg.runtime.progress)
+    name = row_and_seed(cfg.sweep.row, cfg.seed)
+    progress = Progress(folder, epochs, name, patience=cfg.trainer.patience, show=cfg.runtime.progress)
     gradients = [Gradients(folder, cfg.audit.gradients)] if cfg.audit.gradients else []
     return [epochs, *gradients, LogEpochs(logger, epochs, gradients), progress]
 

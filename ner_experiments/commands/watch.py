@@ -9,33 +9,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import chain
 from pathlib import Path
-from statistics import fmean
 
-from rich.console import Console
 from rich.live import Live
-from rich.markup import escape
-from rich.table import Table as RichTable
 
 from ner_experiments.config import compose
 from ner_experiments.config.job import CommandLine
 from ner_experiments.config.row_settings import as_value, labels
 from ner_experiments.launch.slurm_array import Queue
+from ner_experiments.launch.status_table import fitting_table, status_table
 from ner_experiments.launch.sweeper import table_sweep
-from ner_experiments.runs.progress import format_range
 from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, planned_run, sweep_statuses
 from ner_experiments.tables import experiments, sweeps
 from ner_experiments.tables.spec import Table
-from ner_experiments.utils.terminal import make_console, new_table
-from ner_experiments.utils.text import message_of, percent
+from ner_experiments.utils.terminal import make_console
+from ner_experiments.utils.text import message_of
 
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
-STYLES = {"running": "cyan", "done": "green", "interrupted": "yellow", "failed": "red", "waiting": "dim"}
-DISPLAY_PRIORITY = ("running", "failed", "interrupted", "done", "waiting")
-"""Order in which runs are shown on a terminal with fewer lines than runs."""
-MAX_SHOWN = 10
-"""Number of finished runs of a row up to which each has a line of its own."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -151,22 +141,6 @@ def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
     return runs
 
 
-def fitting_table(runs: Sequence[Status], console: Console) -> RichTable:
-    """Table of as many lines as fit on the screen, by `DISPLAY_PRIORITY`; the others are counted."""
-
-    def fits(table: RichTable) -> bool:
-        return len(console.render_lines(table)) <= console.height
-
-    if fits(whole := status_table(runs)):
-        return whole
-    ordered = sorted(table_lines(runs), key=lambda line: DISPLAY_PRIORITY.index(line[0].state))
-    for number in range(min(len(ordered), console.height), -1, -1):
-        table = lines_table(ordered[:number], [*chain.from_iterable(ordered[number:])])
-        if fits(table):
-            break
-    return table
-
-
 def exit_status(runs: Sequence[Status]) -> int:
     if not runs:  # the sweep may not have started
         return UNFINISHED
@@ -174,98 +148,3 @@ def exit_status(runs: Sequence[Status]) -> int:
     if states & {"failed", "interrupted"}:
         return SOME_FAILED
     return UNFINISHED if states & {"running", "waiting"} else ALL_DONE
-
-
-def status_table(runs: Sequence[Status]) -> RichTable:
-    """One line per run, or for all finished ones of a row with many. Scores in percent."""
-    return lines_table(table_lines(runs), ())
-
-
-def table_lines(runs: Sequence[Status]) -> list[list[Status]]:
-    """The runs of each line: all finished ones of a row if they are more than `MAX_SHOWN`, else a single run."""
-    finished: dict[str, list[Status]] = {}
-    for run in runs:
-        if run.state == "done":
-            finished.setdefault(run.label, []).append(run)
-    lines = []
-    for run in runs:
-        group = finished[run.label] if run.state == "done" else [run]
-        if len(group) <= MAX_SHOWN:
-            lines.append([run])
-        elif run is group[0]:
-            lines.append(group)
-    return lines
-
-
-def lines_table(lines: Sequence[Sequence[Status]], others: Sequence[Status]) -> RichTable:
-    """Table of these lines, with `others` counted below."""
-    title = state_counts([*chain.from_iterable(lines), *others]) or "no runs"
-    caption = f"and {state_counts(others)}" if others else None
-    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "seen")
-    table = new_table("", *headings, title=title, caption=caption)
-    table.columns[0].ratio, table.columns[2].justify = 3, "left"
-    table.add_column("host, reason", overflow="fold", ratio=4)
-    for run, *more in lines:
-        if more:
-            table.add_row(escape(run.label), *means([run, *more]))
-            continue
-        style = STYLES[run.state]
-        cells = [str(run.seed), f"[{style}]{run.state}[/]", epoch(run)]
-        cells += [percent(run.dev), best(run), percent(run.test), left(run), ago(run)]
-        place = " ".join(filter(None, [run.host, run.slurm and f"SLURM {run.slurm}", run.reason]))
-        table.add_row(escape(run.label), *cells, escape(place))
-    return table
-
-
-def means(runs: Sequence[Status]) -> list[str]:
-    """Cells of the finished runs of a row in one line."""
-    seeds = ranges(sorted(run.seed for run in runs))
-    dev, test = ([score for run in runs if (score := getattr(run, of)) is not None] for of in ("dev", "test"))
-    scores = [percent(fmean(each)) if each else "" for each in (dev, test)]
-    return [
-        seeds,
-        f"[{STYLES['done']}]done[/]",
-        "",
-        scores[0],
-        "",
-        scores[1],
-        "",
-        "",
-        f"means of {len(runs)} runs",
-    ]
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Ascending whole numbers as text: 1-3,7 for 1, 2, 3 and 7."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1][1:] = [number]
-        else:
-            parts.append([number])
-    return ",".join("-".join(map(str, part)) for part in parts)
-
-
-def state_counts(runs: Sequence[Status]) -> str:
-
-    return ", ".join(f"{number} {state}" for state, number in counts(runs).items() if number)
-
-
-def epoch(run: Status) -> str:
-    if run.epoch is None:
-        return ""
-    within = f" +{100 * run.part:.0f}%" if run.part else ""
-    return f"{run.epoch}/{run.max_epochs}{within}" if run.max_epochs else str(run.epoch)
-
-
-def best(run: Status) -> str:
-    return "" if run.best is None else f"{percent(run.best)} ({run.best_epoch})"
-
-
-def left(run: Status) -> str:
-
-    return format_range(run.left) if run.left is not None and run.state == "running" else ""
-
-
-def ago(run: Status) -> str:
-    return "" if run.silent is None else f"{run.silent:.0f} s ago"

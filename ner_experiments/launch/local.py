@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from ner_experiments.config.job import Job, as_job
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.values import check_ranges, lack_of_gpu
 from ner_experiments.launch import worker
+from ner_experiments.launch.sweep_progress import SweepProgress, Tail, sizes
 from ner_experiments.training.preemption import STOPPING
 from ner_experiments.utils.machine import available_memory, usable_cores
 
@@ -38,7 +39,7 @@ class LocalLauncherConfig:
 
     gpus: the CUDA indices to use; by default all GPUs. Their number must be a multiple of `gpus_per_job`.
     gpus_per_job: how many GPUs each job gets.
-    minutes: the time limit of a job, which is resumed when the command is rerun; 0: none.
+    minutes: the time limit of a job, which is resumed when the command is repeated; 0: none.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.LocalLauncher"
@@ -82,8 +83,14 @@ class Worker:
     slot: str | None
     task: Task
     outcome: Path
+    tails: Sequence[Tail] = ()
     started: float = field(default_factory=time.monotonic)
     late: bool = False
+
+    def show_output(self) -> None:
+        """Show what the process has printed since the last call."""
+        for tail in self.tails:
+            tail.read()
 
     def give(self, task: Task, outcome: Path) -> None:
         """Hand a job to the process, which waits for one."""
@@ -144,7 +151,10 @@ class LocalLauncher(Launcher):
         devices = self.slots if any(cfg.runtime.accelerator != "cpu" for cfg in configs) else []
         cores = max(cfg.runtime.threads * num_processes(cfg) for cfg in configs)
         at_a_time = min(self.jobs or spare(devices, cores), len(jobs))
-        numbers = largest_first(configs) if 1 < at_a_time < len(jobs) else range(len(jobs))
+        numbers = [*range(len(jobs))]
+        if 1 < at_a_time < len(jobs):  # so that a long job is less likely to run alone at the end
+            large = sizes(configs)
+            numbers.sort(key=lambda n: -large[n])
         if at_a_time > 1:
             print(announcement(len(jobs), at_a_time, devices), file=sys.stderr, flush=True)
         tasks = [
@@ -157,26 +167,43 @@ class LocalLauncher(Launcher):
         waiting = list(tasks)[::-1]
         results: dict[int, JobReturn] = {}
         workers: list[Worker] = []
-        with tempfile.TemporaryDirectory() as folder, stop_on_exit(workers):
+        jobs = [task.job for task in sorted(tasks, key=lambda task: task.number)]
+        with (
+            SweepProgress(jobs, at_a_time) as progress,
+            tempfile.TemporaryDirectory() as folder,
+            last_words(workers),
+            stop_on_exit(workers),
+        ):
             while waiting or workers:
                 while waiting and len(workers) < at_a_time:
                     with deferred_signals():  # a worker that is not in the list yet would not be stopped
-                        workers.append(self.start(waiting.pop(), Path(folder), workers, devices))
+                        workers.append(self.start(waiting.pop(), Path(folder), workers, devices, progress))
                 time.sleep(0.05)
                 for each in workers:
+                    each.show_output()
                     self.stop_if_late(each)
                 for each in [each for each in workers if each.is_done]:
-                    results[each.task.number] = self.result(each)
+                    number = each.task.number
+                    results[number] = self.result(each)
                     if each.process.poll() is None and waiting and not waiting[-1].several and not each.late:
                         task = waiting.pop()
                         each.give(task, Path(folder) / f"{task.number}.json")
+                        progress.started(task.number)
                     else:
                         workers.remove(each)
                         each.process.communicate()  # closes its stdin, and waits for its end
-                    report(results, len(tasks), len(workers))
+                    each.show_output()
+                    progress.ended(number, results[number])
         return [results[number] for number in range(len(tasks))]
 
-    def start(self, task: Task, folder: Path, workers: Sequence[Worker], devices: Sequence[str]) -> Worker:
+    def start(
+        self,
+        task: Task,
+        folder: Path,
+        workers: Sequence[Worker],
+        devices: Sequence[str],
+        progress: SweepProgress,
+    ) -> Worker:
         """Start a process for a job, on the slot with the fewest jobs."""
         load = {slot: sum(each.slot == slot for each in workers) for slot in devices}
         slot = min(load, key=load.__getitem__) if load else None
@@ -186,14 +213,23 @@ class LocalLauncher(Launcher):
             given = folder / f"{task.number}_job.json"
             given.write_text(json.dumps([str(outcome), task.message]), encoding="utf-8")
             program += ["--job", str(given)]
-        process = subprocess.Popen(
-            program,
-            stdin=subprocess.PIPE,  # closes when this process ends, which stops the job
-            env={**os.environ, "PYTHONPATH": worker.python_path()}
-            | ({} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}),
-            start_new_session=True,
-        )
-        started = Worker(process, slot, task, outcome)
+        printed = {
+            folder / f"{task.number}.out": progress.note,
+            folder / f"{task.number}.err": progress.print,
+        }
+        with ExitStack() as files:
+            out, err = (files.enter_context(path.open("wb")) for path in printed)
+            process = subprocess.Popen(
+                program,
+                stdin=subprocess.PIPE,  # closes when this process ends, which stops the job
+                stdout=out,
+                stderr=err,
+                env={**os.environ, "PYTHONPATH": worker.python_path(), "PYTHONUNBUFFERED": "1"}
+                | ({} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}),
+                start_new_session=True,
+            )
+        progress.started(task.number)
+        started = Worker(process, slot, task, outcome, [Tail(path, show) for path, show in printed.items()])
         if not task.several:
             started.give(task, outcome)
         return started
@@ -210,7 +246,7 @@ class LocalLauncher(Launcher):
 
     def result(self, each: Worker) -> JobReturn:
         if each.late and not each.outcome.exists():
-            reason = f"stopped after {self.minutes:g} minutes; rerun the command to resume"
+            reason = f"stopped after {self.minutes:g} minutes; repeat the command to resume"
             return worker.failed(each.task.job.overrides, reason)
         return worker.job_return(each.outcome, each.task.job.overrides, each.process.returncode or 0)
 
@@ -225,29 +261,15 @@ class BasicLauncher(Launcher):
         self.logging = worker.logging_of(config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        results: dict[int, JobReturn] = {}
-        for number, job in enumerate(map(as_job, job_overrides)):
-            content = worker.outcome(worker.message(job, self.logging))
-            results[number] = worker.returned(job.overrides, content)
-            report(results, len(job_overrides), 0)
-        return [*results.values()]
-
-
-def report(results: dict[int, JobReturn], total: int, running: int) -> None:
-    """Print on stderr how many jobs are done."""
-    bad = sum(result.status.name == "FAILED" for result in results.values())
-    failed = f", {bad} of them failed" if bad else ""
-    print(f"{len(results)} of {total} jobs done{failed}, {running} running", file=sys.stderr, flush=True)
-
-
-def largest_first(configs: Sequence[DictConfig]) -> list[int]:
-    """Numbers of the jobs by decreasing encoder size, so that a long job is less likely to run alone at the end."""
-    numbers = list(range(len(configs)))
-    if all(cfg.model == configs[0].model for cfg in configs):
-        return numbers
-    from ner_experiments.build import encoder_size
-
-    return sorted(numbers, key=lambda n: -encoder_size(configs[n]))
+        jobs = [*map(as_job, job_overrides)]
+        results = []
+        with SweepProgress(jobs, at_a_time=1) as progress:
+            for number, job in enumerate(jobs):
+                progress.started(number)
+                content = worker.outcome(worker.message(job, self.logging))
+                results.append(worker.returned(job.overrides, content))
+                progress.ended(number, results[-1])
+        return results
 
 
 def spare(devices: Sequence[str], cores: int) -> int:
@@ -281,6 +303,16 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",") if visible else list(map(str, range(count)))
     return [",".join(names[gpu] for gpu in chosen[i : i + size]) for i in range(0, len(chosen), size)]
+
+
+@contextmanager
+def last_words(workers: Sequence[Worker]) -> Iterator[None]:
+    """Show what the workers have printed when they have ended."""
+    try:
+        yield
+    finally:
+        for each in workers:
+            each.show_output()
 
 
 @contextmanager

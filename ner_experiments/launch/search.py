@@ -11,6 +11,7 @@ import functools
 import hashlib
 import re
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -29,6 +30,7 @@ from ner_experiments.launch import search_space
 from ner_experiments.launch.sweeper import TableSweeper, exit_refused
 from ner_experiments.launch.worker import reason
 from ner_experiments.runs.code import code_of, digest
+from ner_experiments.runs.progress import format_duration
 from ner_experiments.tables.experiments import joined, key, output_dir
 from ner_experiments.utils.files import json_digest
 
@@ -137,7 +139,7 @@ class OptunaSweeper(TableSweeper):
 
     def search(self, study: "SearchStudy") -> int:
         """Run trials until the search has `n_trials`; return how many failed."""
-        failed = 0
+        failed, ended, began = 0, 0, time.monotonic()
         while batch := study.next_trials(self.n_jobs, self.n_trials):
             points = [study.overrides(trial) for trial in batch]
             jobs = [
@@ -149,6 +151,10 @@ class OptunaSweeper(TableSweeper):
             for trial in batch:
                 failed += not record_trial(study, trial, [next(results) for _ in study.space.seeds])
             study.write(self.n_trials, self.sampler_name)
+            ended += len(batch)
+            if (remaining := self.n_trials - len(study.in_state("COMPLETE")) - failed) > 0:
+                left = format_duration((time.monotonic() - began) / ended * remaining)
+                print(f"{study.progress(self.n_trials)}, about {left} left", flush=True)
         return failed
 
     def make_sampler(self, number: int) -> "BaseSampler":

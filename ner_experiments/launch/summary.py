@@ -68,7 +68,7 @@ def show(jobs: Sequence[JobReturn], console: Console | None = None, finished: Ro
         if job.status is not JobStatus.COMPLETED
     ]
     if failed:
-        console.print(f"\n{len(failed)} of {len(jobs)} jobs failed:")
+        console.print(f"\n{len(failed)} of {len(jobs)} jobs failed; repeat the command to retry:")
     for job, items in failed:
         message = f"  {' '.join(items)}\n    {reason(job._return_value)}"
         console.print(message, markup=False, soft_wrap=True)

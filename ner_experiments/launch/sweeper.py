@@ -6,14 +6,13 @@ Hydra imports this file at every start, so what is slow to import is imported wh
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn, JobStatus
+from hydra.core.utils import JobReturn
 from hydra.errors import CompactHydraException, InstantiationException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
@@ -23,17 +22,15 @@ from ner_experiments.analysis.sequential import levels
 from ner_experiments.config import compose
 from ner_experiments.config.choices import parse, parse_one
 from ner_experiments.config.job import CommandLine, Job
-from ner_experiments.experiment_data import unread_error
 from ner_experiments.launch import summary
 from ner_experiments.launch.checks import check_jobs
-from ner_experiments.launch.worker import busy_folder, reason
-from ner_experiments.runs.status import WAITING, planned_run, sweep_statuses
+from ner_experiments.launch.sweep_progress import save_reasons
+from ner_experiments.launch.worker import busy_folder
 from ner_experiments.tables import sweeps
 from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils import locks
 from ner_experiments.utils.checks import are_seeds, is_count, list_of
-from ner_experiments.utils.files import atomic_write
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
@@ -179,24 +176,6 @@ def show_table(page: "Page", *, of_a_table: bool) -> None:
             f"Recorded as {table.name}: `ner-experiments table {name}` shows this and where the runs are, "
             f"`ner-experiments report {name}` builds a report"
         )
-
-
-def save_reasons(results: Sequence[JobReturn], jobs: Sequence[Job]) -> None:
-    """Write why jobs failed that left no files, so that `watch` does not show them as waiting.
-
-    Such a job was refused before anything was read, or its process was killed while it read the data.
-    """
-    if all(result.status is JobStatus.COMPLETED for result in results):
-        return
-    with suppress(ValueError, OSError):  # such as a full disk; the summary has the reasons as well
-        planned = [planned_run("", job.cfg) for job in jobs]
-        statuses = sweep_statuses(planned, Path(jobs[0].cfg.output_dir), {})
-        for result, job, status in zip(results, jobs, statuses, strict=True):
-            if result.status is not JobStatus.COMPLETED and status.state == WAITING:
-                path = unread_error(job.cfg)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with atomic_write(path) as part:
-                    part.write_text(f"{reason(result._return_value)}\n", encoding="utf-8")
 
 
 def exit_refused(error: BaseException) -> NoReturn:

@@ -126,10 +126,10 @@ def job_return(path: Path, overrides: Sequence[str], status: int) -> JobReturn:
     if path.exists():
         return returned(overrides, json.loads(path.read_text(encoding="utf-8")))
     if status in (130, 143):
-        return failed(overrides, "stopped; rerun the command to resume")
-    ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return failed(overrides, "stopped; repeat the command to resume")
+    ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     memory = ", possibly out of memory" if status == -signal.SIGKILL else ""
-    return failed(overrides, f"its process {ended}{memory}")
+    return failed(overrides, f"worker {ended}{memory}")
 
 
 def returned(overrides: Sequence[str], content: dict[str, Any]) -> JobReturn:

@@ -10,6 +10,8 @@ PROGRESS_FILE = "progress.json"
 CHECKPOINT = "last.ckpt"
 HEARTBEAT_SECONDS = 10.0
 """Seconds between updates of progress.json within an epoch."""
+SEPARATOR, EPOCH = " | ", "epoch "
+"""What stands between the parts of a line per epoch, and before the number of the epoch."""
 SLURM_TASK = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID")
 
 
@@ -48,6 +50,11 @@ def format_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def row_and_seed(row: str, seed: int | str) -> str:
+    """What a run is called in lines of progress: `layers=3 seed=2`, or its seed alone where nothing else varies."""
+    return f"{row} seed={seed}" if row not in ("", "all") else f"seed={seed}"
 
 
 def slurm_task(environment: Mapping[str, str]) -> str:

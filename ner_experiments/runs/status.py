@@ -156,9 +156,11 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
     if errors and modified_at(errors[-1]) >= modified_at(folder / progress.PROGRESS_FILE):
         return Status(state=FAILED, reason=last_line(errors[-1]), **known)
     if (folder / progress.CHECKPOINT).exists():
-        return Status(state=INTERRUPTED, reason="rerun the command to resume", **known)
+        return Status(state=INTERRUPTED, reason="repeat the command to resume", **known)
     if heartbeat or (folder / CONFIG).exists():
-        return Status(state=INTERRUPTED, reason="before its first checkpoint", **known)
+        return Status(
+            state=INTERRUPTED, reason="stopped before its first checkpoint; repeat the command", **known
+        )
     return None
 
 

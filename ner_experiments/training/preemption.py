@@ -51,7 +51,7 @@ class Sigterm:
 
 
 STOPPING = (
-    "\nStopping as soon as no work is lost; rerun the command to resume. Press Ctrl-C again to stop at once."
+    "\nStopping as soon as no work is lost; repeat the command to resume. Press Ctrl-C again to stop at once."
 )
 
 

@@ -14,7 +14,15 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.runs.progress import HEARTBEAT_SECONDS, PROGRESS_FILE, eta, format_eta, slurm_task
+from ner_experiments.runs.progress import (
+    EPOCH,
+    HEARTBEAT_SECONDS,
+    PROGRESS_FILE,
+    SEPARATOR,
+    eta,
+    format_eta,
+    slurm_task,
+)
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.utils.files import write_json
 
@@ -25,9 +33,9 @@ FEW_UPDATES = 1000
 class Progress(Callback):
     """Write progress.json and print a line per epoch, on rank 0 only. Training never reads the file."""
 
-    def __init__(self, folder: Path, epochs: EpochLog, *, patience: int, show: bool) -> None:
+    def __init__(self, folder: Path, epochs: EpochLog, name: str, *, patience: int, show: bool) -> None:
         self.path, self.epochs, self.patience, self.show = folder / PROGRESS_FILE, epochs, patience, show
-        self.title = f"{folder.parent.name} {folder.name}"
+        self.name = name
         self.primary_metric = ""
         self.written = 0.0
 
@@ -70,16 +78,27 @@ class Progress(Callback):
         rows = self.epochs.rows
         row, best = rows[-1], self.epochs.best_epoch(self.primary_metric)
         score, top = row[f"dev_{self.primary_metric}"], rows[best - 1][f"dev_{self.primary_metric}"]
-        name = dict(PRIMARY_METRIC.values())[self.primary_metric]
+        metric = dict(PRIMARY_METRIC.values())[self.primary_metric]
         remaining = eta(rows, self.primary_metric, limit, self.patience)
-        print(
-            f"{self.title} | epoch {row['epoch']:>3}/{limit} | loss {row['train_loss']:8.4f}"
-            f" | dev {name} {100 * score:5.2f} (best {100 * top:5.2f} in {best})"
-            f" | {row['seconds']:.1f} s, {row['tokens'] / row['train_seconds']:,.0f} tokens/s"
-            f" | {format_eta(remaining)}",
-            file=sys.stderr,
-            flush=True,
-        )
+        of_best = "best" if best == len(rows) else f"best {100 * top:.2f} in {best}"
+        speed = row["tokens"] / row["train_seconds"]
+        parts = [
+            f"{EPOCH}{row['epoch']:>{len(str(limit))}}/{limit}",
+            f"dev {metric} {100 * score:.2f} ({of_best})",
+            format_eta(remaining),
+            f"loss {row['train_loss']:.4f}",
+            f"{row['seconds']:.1f} s",
+            f"{speed:,.0f} tokens/s",
+        ]
+        print(one_line(self.name, parts), file=sys.stderr, flush=True)
+
+
+def one_line(name: str, parts: Sequence[str], *, needed: int = 2, width: int = 80) -> str:
+    """The parts behind the name: as many as fit, at least `needed`, for which the start of a long name is cut."""
+    while len(line := SEPARATOR.join([name, *parts])) > width and len(parts) > needed:
+        parts = parts[:-1]
+    excess = max(0, len(line) - width)
+    return f"...{line[excess + 3 :]}" if 0 < excess < len(name) - 3 else line
 
 
 def hint_of_few_updates(

@@ -93,7 +93,7 @@ def killing_stragglers(trainer: Trainer) -> Iterator[None]:
         ):
             raise ConnectionError(
                 f"another of the {trainer.world_size} processes of this run has ended, or does not answer "
-                f"({printable(str(error), 200)}); if it printed no error, it was killed, possibly out of memory; rerun "
-                "the command to resume"
+                f"({printable(str(error), 200)}); if it printed no error, it was killed, possibly out of memory; "
+                "repeat the command to resume"
             ) from error
         raise

@@ -133,7 +133,7 @@ def no_memory(chance: random.Random, folder: Path) -> Iterator[str]:
         if killing := chance.random() < 0.5:
             process = start(command, *sweep, "trainer.max_epochs=20", "seed=1,2", log=log)
             os.kill(until(partial(job_that_trains, process.pid, output)), SIGKILL)
-            reason = "its process was killed by SIGKILL, possibly out of memory"
+            reason = "worker killed by SIGKILL, possibly out of memory"
         else:
             process = start(command, *sweep, "model.hidden_size=8,400000", log=log)
             reason = "you tried to allocate"

@@ -74,7 +74,7 @@ def test_a_run_is_seen_to_run_and_to_be_cut_off(tmp_path: Path, capsys: Any) -> 
     status, counts, (run,) = look(tmp_path, *LONG, "seed=1", capsys=capsys)
     assert (status, counts) == (SOME_FAILED, {"interrupted": 1})
     assert run["epoch"] >= 2
-    assert run["reason"] == "rerun the command to resume"
+    assert run["reason"] == "repeat the command to resume"
 
 
 def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsys: Any) -> None:
@@ -135,7 +135,7 @@ def test_a_job_that_was_killed_before_it_read_its_data_has_failed_until_it_has(
 ) -> None:
     overrides = [*SMALL, "trainer.max_epochs=1", f"output_dir={tmp_path}"]
     jobs = [Job((*overrides, f"seed={seed}")) for seed in (1, 2)]
-    save_reasons([failed(job.overrides, "its process was killed") for job in jobs], jobs)
+    save_reasons([failed(job.overrides, "worker killed by SIGKILL") for job in jobs], jobs)
     train(compose([*overrides, "seed=1"]))
     save_reasons(
         [failed(jobs[0].overrides, "a later error")], jobs[:1]
@@ -145,7 +145,7 @@ def test_a_job_that_was_killed_before_it_read_its_data_has_failed_until_it_has(
         assert (status, counts) == (SOME_FAILED, {"done": 1, "failed": 1})
         assert sorted((run["seed"], run["reason"]) for run in runs) == [
             (1, ""),
-            (2, "its process was killed"),
+            (2, "worker killed by SIGKILL"),
         ]
     assert [path.parent.name for path in tmp_path.rglob("error*.txt")] == ["seed-2"]
 

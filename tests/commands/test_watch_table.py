@@ -15,8 +15,8 @@ def test_a_low_terminal_has_the_runs_most_worth_seeing_and_counts_the_others() -
     assert len(lines) == 20
     assert lines[0].strip() == "1 running, 20 done, 1 failed, 60 waiting"
     assert [line.split()[:4] for line in lines[4:6]] == [
-        ["row", "80", "1", "running"],
-        ["row", "81", "1", "failed"],
+        ["row", "80", "seed=1", "running"],
+        ["row", "81", "seed=1", "failed"],
     ]
     done = sum("done" in line for line in lines[4:-1])
     assert lines[-1].strip() == f"and {20 - done} done, 60 waiting"
@@ -33,12 +33,14 @@ def test_many_finished_runs_of_a_row_share_a_line() -> None:
     runs += [status.Status("many", 13, "running")]
     lines = [line.split() for line in screen(runs, 200).splitlines()]
     assert lines[0] == ["1", "running,", "14", "done,", "1", "failed"]
-    assert lines[4:-1] == [
-        ["many", "1-11,20", "done", "80.72", "70.72", "means", "of", "12", "runs"],
-        ["many", "12", "failed", "no", "space"],
-        ["few", "1", "done", "80.10", "70.10"],
-        ["few", "2", "done", "80.20", "70.20"],
-        ["many", "13", "running"],
+    assert lines[4:] == [
+        ["many", "seed=1-11,20", "done", "means", "80.72", "70.72"],
+        ["many", "seed=12", "failed"],
+        ["few", "seed=1", "done", "80.10", "70.10"],
+        ["few", "seed=2", "done", "80.20", "70.20"],
+        ["many", "seed=13", "running"],
+        [],
+        ["many", "seed=12:", "no", "space"],
     ]
 
 
@@ -46,15 +48,37 @@ def test_a_low_terminal_has_the_mean_of_all_finished_runs_of_a_row() -> None:
     runs = [status.Status("many", seed, "done", dev=seed / 100, test=seed / 100) for seed in range(1, 41)]
     runs += [status.Status("many", seed, "waiting") for seed in range(41, 141)]
     lines = [line.split() for line in screen(runs, 12).splitlines()]
-    assert lines[4] == ["many", "1-40", "done", "20.50", "20.50", "means", "of", "40", "runs"]
-    assert lines[5][:3] == ["many", "41", "waiting"]
+    assert lines[4] == ["many", "seed=1-40", "done", "means", "20.50", "20.50"]
+    assert lines[5][:3] == ["many", "seed=41", "waiting"]
     assert len(lines) == 12
     waiting = sum("waiting" in line for line in lines[4:-1])
     assert lines[-1] == ["and", str(100 - waiting), "waiting"]
 
 
-def screen(runs: list[status.Status], height: int) -> str:
+def test_eighty_columns_have_the_whole_label_and_all_numbers() -> None:
+    label = "model=residual layers=3 optimizer.lr=0.0031622776"
+    node, reason = "gpu-node-012.cluster.example.org", "worker killed by SIGKILL, possibly out of memory"
+    runs = [
+        status.Status(
+            *(label, 11, "running", "", 102, 0.35, 1000),
+            **{"dev": 0.9123, "best": 0.9234, "left": (3735.0, 93735.0), "host": node, "slurm": "123456_12"},
+        ),
+        status.Status(label, 12, "done", dev=0.9, best=0.9, test=0.8765, best_epoch=80),
+        *(status.Status(label, seed, "failed", reason=reason) for seed in (13, 14)),
+    ]
+    text = screen(runs, 50, width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    for shown in ("102.3/1000", "91.23", "92.34", "87.65", "1:02:15 to", "26:02:15"):
+        assert shown in text
+    first = next(line.index("state") for line in text.splitlines() if "state" in line)
+    names = "".join(line[:first].replace(" ", "") for line in text.splitlines())
+    for run in runs:
+        assert f"{label}seed={run.seed}".replace(" ", "") in names
+    assert f"{label} seed=13 and 1 more: {reason}" in " ".join(text.split())
+
+
+def screen(runs: list[status.Status], height: int, width: int = 100) -> str:
     file = io.StringIO()
-    console = Console(width=100, height=height, file=file)
+    console = Console(width=width, height=height, file=file)
     console.print(fitting_table(runs, console))
     return file.getvalue()

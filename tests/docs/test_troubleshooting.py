@@ -71,7 +71,7 @@ OTHERS = {
     "CRF: the compiled kernels",
     "...: files have",
     "CUDA out of memory",  # PyTorch's own
-    "its process was",
+    "worker killed",
     "... is finished (by",
     "... is finished, but",  # read by tests/runs/test_code.py
     "... was written by",
@@ -163,7 +163,7 @@ def test_kernels_that_fail_are_named(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_killed_job_is_named() -> None:
     ended = worker.job_return(Path("none"), [], -9)
-    assert met("its process was", str(ended._return_value))
+    assert met("worker killed", str(ended._return_value))
 
 
 def test_what_became_of_a_run_is_said(

@@ -96,18 +96,24 @@ def test_the_basic_launcher_runs_jobs_here_with_the_composed_config(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran: list[Any] = []
-    monkeypatch.setattr(local.worker, "run_job", lambda cfg: ran.append(cfg) or {"here": os.getpid()})
+    result = {"here": os.getpid(), "folder": "none/seed-1", "seconds": 0.0}
+    monkeypatch.setattr(local.worker, "run_job", lambda cfg: ran.append(cfg) or result)
     launcher = local.BasicLauncher()
     launcher.logging = {"job_logging": None, "verbose": False}
     jobs = [Job(("layers=1", "model=residual", f"seed={seed}"), "mine", "a b") for seed in (1, 2)]
     results = launcher.launch(jobs, 0)
     assert [job.overrides for job in results] == [[*job.overrides] for job in jobs]
-    assert all(job.return_value == {"here": os.getpid()} for job in results)
+    assert all(job.return_value == result for job in results)
     assert [(cfg.seed, cfg.sweep.name, cfg.sweep.row) for cfg in ran] == [
         (1, "mine", "a b"),
         (2, "mine", "a b"),
     ]
-    assert capsys.readouterr().err == "1 of 2 jobs done, 0 running\n2 of 2 jobs done, 0 running\n"
+    assert capsys.readouterr().err.splitlines() == [
+        "a b seed=1 done, 0:00",
+        "1 of 2 done, about 0:00 left",
+        "a b seed=2 done, 0:00",
+        "2 of 2 done",
+    ]
 
 
 def test_the_time_of_a_job_begins_when_its_worker_gets_it(
@@ -149,7 +155,7 @@ def test_runs_side_by_side_are_those_of_a_sweep_in_turn(tmp_path: Path) -> None:
     printed, in_turn = (process.communicate(timeout=300)[0] for process in two)
     assert [process.returncode for process in two] == [0, 0], printed + in_turn
     assert "3 jobs, 2 at a time" in printed
-    assert re.findall(r"\d of 3 jobs done", printed) == [f"{n} of 3 jobs done" for n in (1, 2, 3)]
+    assert re.findall(r"\d of 3 done", printed) == [f"{n} of 3 done" for n in (1, 2, 3)]
     assert "at a time" not in in_turn
     for path in (tmp_path / "local").glob("*/seed-*/model.safetensors"):
         other = tmp_path / "basic" / path.relative_to(tmp_path / "local")
@@ -172,6 +178,6 @@ def test_a_worker_that_is_killed_loses_one_job(tmp_path: Path) -> None:
     os.kill(worker, signal.SIGKILL)
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 1, printed
-    assert "its process was killed by SIGKILL, possibly out of memory" in printed
+    assert "worker killed by SIGKILL, possibly out of memory" in printed
     assert "1 of 3 jobs failed" in printed
     assert len([*tmp_path.glob("*/seed-[23]/metrics.json")]) == 2

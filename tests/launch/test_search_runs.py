@@ -97,7 +97,8 @@ def test_trials_run_side_by_side_each_in_a_process_of_its_own(tmp_path: Path) ->
     local = ["hydra/launcher=local", "hydra.launcher.jobs=2", "hydra.sweeper.n_jobs=2"]
     printed = finish(start(tmp_path, *local))
     assert (
-        re.findall(r"(\d of \d) jobs done, (\d) running", printed) == [("1 of 2", "1"), ("2 of 2", "0")] * 2
+        re.findall(r"\d of \d done(?:, \d running)?", printed)
+        == ["1 of 2 done, 1 running", "2 of 2 done"] * 2
     )
     assert len(search_of(tmp_path).ranked) == len(metrics(tmp_path)) == 4
     assert all("test" not in each for each in metrics(tmp_path))
@@ -110,7 +111,7 @@ def test_two_commands_share_a_search_and_no_point_is_run_twice(tmp_path: Path) -
     assert (
         len({trial.overrides for trial in found.trials}) == len(found.ranked) == len(metrics(tmp_path)) == 6
     )
-    assert sum(text.count("epoch   2/2") for text in printed) == 6
+    assert sum(text.count("epoch 2/2") for text in printed) == 6
 
 
 @pytest.mark.slow

@@ -163,7 +163,7 @@ def test_on_a_real_slurm_a_cancelled_job_fails_and_the_command_again_finishes_it
         assert waiting.stdout is not None
         number = waiting.stdout.readline().removeprefix("slurm: job ").partition(",")[0]
         while not any(
-            "epoch   9/" in path.read_text() for path in tmp_path.glob(f"slurm/{number}_1_0_log.out")
+            "epoch 9/" in path.read_text() for path in tmp_path.glob(f"slurm/{number}_1_0_log.out")
         ):
             assert waiting.poll() is None
             time.sleep(0.5)

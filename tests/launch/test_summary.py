@@ -65,7 +65,7 @@ def test_a_failed_job_is_named_with_its_reason_and_the_others_count(
     wrong = failed([*TOGETHER, "layers=0", "seed=1"], "num_layers must be at least 1, got 0")
     num_failed, text = printed([job(2, 1, 0.8), wrong], capsys)
     assert num_failed == 1
-    assert "1 of 2 jobs failed:" in text
+    assert "1 of 2 jobs failed; repeat the command to retry:" in text
     assert "  data=toy_en model=residual layers=0 seed=1\n    num_layers must be at least 1, got 0" in text
     assert "layers=2: outputs/a/seed-1" in text
 
@@ -89,7 +89,10 @@ def test_a_dev_score_of_zero_is_reported_with_settings_to_try(
 
 def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
     num_failed, text = printed([failed(["layers=0"], "too few")], capsys)
-    assert (num_failed, text) == (1, "\n1 of 1 jobs failed:\n  layers=0\n    too few\n")
+    assert (num_failed, text) == (
+        1,
+        "\n1 of 1 jobs failed; repeat the command to retry:\n  layers=0\n    too few\n",
+    )
 
 
 def test_a_single_run_of_a_corpus_without_test(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,10 +115,10 @@ def test_tags_are_scored_by_accuracy(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("status", "line"),
     [
-        (143, "stopped; rerun the command to resume"),
-        (-9, "its process was killed by SIGKILL, possibly out of memory"),
-        (-11, "its process was killed by SIGSEGV"),
-        (3, "its process ended with status 3"),
+        (143, "stopped; repeat the command to resume"),
+        (-9, "worker killed by SIGKILL, possibly out of memory"),
+        (-11, "worker killed by SIGSEGV"),
+        (3, "worker ended with status 3"),
     ],
 )
 def test_a_process_without_an_outcome_says_how_it_ended(tmp_path: Path, status: int, line: str) -> None:

@@ -74,7 +74,7 @@ def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
     assert killed.run([*run, f"output_dir={broken}"], log) == 0
     text = log.read_text()
     assert text.count("resuming from last.ckpt") == 3
-    assert text.count("rerun the command to resume") == (3 if how is SIGINT else 0)
+    assert text.count("repeat the command to resume") == (3 if how is SIGINT else 0)
     assert "Traceback" not in text
     assert outcome(broken) == whole
 

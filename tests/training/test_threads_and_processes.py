@@ -85,7 +85,7 @@ def test_the_loss_of_another_process_is_distinguished_from_other_errors(
     with pytest.raises(expected) as raised, killing_stragglers(trainer):
         raise error
     assert type(raised.value) is expected
-    assert ("rerun the command" in str(raised.value)) == (expected is ConnectionError)
+    assert ("repeat the command" in str(raised.value)) == (expected is ConnectionError)
     assert error in (raised.value, raised.value.__cause__)
 
 

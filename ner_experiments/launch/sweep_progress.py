@@ -1,0 +1,270 @@
+"""How far a sweep is, as its launcher shows it: on one live screen in a terminal, elsewhere as lines on stderr.
+
+Times are in seconds.
+"""
+
+from __future__ import annotations
+
+import heapq
+import io
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO
+
+from hydra.core.utils import JobReturn, JobStatus
+
+from ner_experiments.config.row_settings import labels
+from ner_experiments.experiment_data import unread_error
+from ner_experiments.launch.worker import busy_folder, reason
+from ner_experiments.runs.progress import EPOCH, SEPARATOR, format_duration, row_and_seed
+from ner_experiments.runs.status import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    RUNNING,
+    WAITING,
+    Status,
+    planned_run,
+    status_of_folder,
+    sweep_statuses,
+)
+from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import percent
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ner_experiments.config.job import Job
+
+REFRESH = 2.0
+"""Seconds between two looks at the files of the running jobs."""
+
+
+class SweepProgress:
+    """Context in which a launcher runs its jobs, and says which have started and ended, by their numbers.
+
+    What jobs print passes through: lines of stdout, which are notes such as those on a corpus, once in the whole sweep.
+    """
+
+    def __init__(self, jobs: Sequence[Job], at_a_time: int) -> None:
+        self.jobs, configs = jobs, [job.cfg for job in jobs]
+        rows = [
+            job.row or label for job, label in zip(jobs, labels([job.overrides for job in jobs]), strict=True)
+        ]
+        self.planned = [planned_run(row, cfg) for row, cfg in zip(rows, configs, strict=True)]
+        self.corpora = [cfg.data.name for cfg in configs]
+        self.sizes = [
+            size * cfg.trainer.max_epochs for size, cfg in zip(sizes(configs), configs, strict=True)
+        ]
+        self.output, self.at_a_time = Path(configs[0].output_dir), at_a_time
+        self.statuses = [Status(run.label, run.seed, WAITING) for run in self.planned]
+        before = sweep_statuses(self.planned, self.output, {}) if len(jobs) > 1 else []
+        self.finished = {number for number, status in enumerate(before) if status.state == DONE}
+        self.started_at: dict[int, float] = {}
+        self.seconds: dict[int, float] = {}
+        self.noted: set[str] = set()
+        self.is_live = sys.stderr.isatty() and any(cfg.runtime.progress for cfg in configs)
+        self.stdout, self.stderr = sys.stdout, sys.stderr
+        self.polled = 0.0
+        self.context = ExitStack()
+
+    def __enter__(self) -> SweepProgress:
+        if self.is_live:
+            from rich.console import Console  # slow to import, and only for a terminal
+            from rich.live import Live
+
+            self.console = Console(file=self.stderr)
+            live = Live(
+                get_renderable=self.screen,
+                console=self.console,
+                refresh_per_second=1,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self.context.enter_context(live)
+            self.context.enter_context(redirect_stderr(Lines(self.print)))
+        self.context.enter_context(redirect_stdout(Lines(self.note)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.context.close()
+        if kind is not None:
+            done = sum(status.state == DONE for status in self.statuses)
+            print(f"Ended with {done} of {len(self.statuses)} done.", file=self.stderr, flush=True)
+
+    # What is printed
+
+    def note(self, line: str) -> None:
+        """Show a line of a job's stdout, unless it was shown before."""
+        if line not in self.noted:
+            self.noted.add(line)
+            self.write(line, self.stdout)
+
+    def print(self, line: str) -> None:
+        """Show a line of a job's stderr, but no lines of epochs beside a live screen, which has them."""
+        if not (self.is_live and f"{SEPARATOR}{EPOCH}" in line):
+            self.write(line, self.stderr)
+
+    def write(self, line: str, file: TextIO) -> None:
+        if self.is_live and file.isatty():
+            self.console.print(line, markup=False, highlight=False)  # above the screen
+        else:
+            print(line, file=file, flush=True)
+
+    def started(self, number: int) -> None:
+        self.statuses[number] = replace(self.statuses[number], state=RUNNING, reason="starting")
+        self.started_at[number] = time.monotonic()
+
+    def ended(self, number: int, result: JobReturn) -> None:
+        """Take the outcome of a job, and print it where there is no screen."""
+        run, value = self.planned[number], result._return_value
+        wall = time.monotonic() - self.started_at[number]
+        if result.status is not JobStatus.COMPLETED:
+            status = Status(run.label, run.seed, FAILED, reason=reason(value))
+            save_reasons([result], [self.jobs[number]])
+        elif busy_folder(result):
+            status = Status(run.label, run.seed, WAITING, reason="another command trains it")
+        else:
+            done = Status(run.label, run.seed, DONE)
+            status = status_of_folder(Path(value["folder"]), run.label) or done
+            # more than `wall` if the run was trained before
+            self.seconds[number] = max(wall, value["seconds"])
+        self.statuses[number] = status
+        if not self.is_live:
+            self.print(f"{row_and_seed(run.label, run.seed)} {outcome(status, wall)}")
+            if len(self.planned) > 1:
+                self.print(self.counts())
+
+    def screen(self) -> RenderableType:
+        """The table of all jobs. Called by a thread, so that training in this process does not hold it up."""
+        from ner_experiments.launch.status_table import fitting_table
+
+        running = [number for number, it in enumerate(self.statuses) if it.state == RUNNING]
+        if running and time.monotonic() - self.polled >= REFRESH:
+            self.polled = time.monotonic()
+            found = sweep_statuses([self.planned[number] for number in running], self.output, {})
+            for number, status in zip(running, found, strict=True):
+                if status.state == RUNNING == self.statuses[number].state:  # it may have ended meanwhile
+                    self.statuses[number] = status
+        return fitting_table(self.statuses, self.console, self.counts())
+
+    # How far it is
+
+    def counts(self) -> str:
+        """`7 of 18 done, 2 running, 1 failed, about 3:40 left`."""
+        states = [status.state for status in self.statuses]
+        parts = [f"{states.count(DONE)} of {len(states)} done"]
+        parts += [f"{states.count(it)} {it}" for it in (RUNNING, FAILED) if it in states]
+        left = self.left() if {RUNNING, WAITING} & {*states} else None
+        return ", ".join(parts + ([f"about {format_duration(left)} left"] if left is not None else []))
+
+    def left(self) -> float | None:
+        """Seconds until the last job ends, if each takes as long as those that have ended; None if nothing is known.
+
+        Jobs of a row take equally long. That of another row is estimated by its size (weights of the encoder times
+        epochs) from jobs on the same corpus. Before any has ended, the running ones count with their own estimates.
+        """
+        now, taken = time.monotonic(), dict(self.seconds)
+        running = [number for number, it in enumerate(self.statuses) if it.state == RUNNING]
+        if not taken:
+            for number in running:
+                if (bounds := self.statuses[number].left) is not None:
+                    taken[number] = now - self.started_at[number] + fmean(bounds)
+        free = [0.0] * self.at_a_time
+        waiting = [number for number, it in enumerate(self.statuses) if it.state == WAITING]
+        for number in [*running, *waiting]:
+            if (seconds := self.expected(number, taken)) is None:
+                return None
+            if number in running:
+                seconds = max(0.0, seconds - (now - self.started_at[number]))
+                if (bounds := self.statuses[number].left) is not None:
+                    seconds = min(max(seconds, bounds[0]), bounds[1])
+            heapq.heapreplace(free, free[0] + seconds)
+        return max(free)
+
+    def expected(self, number: int, taken: dict[int, float]) -> float | None:
+        """The seconds that a job takes in all, given those of others by their numbers; 0 if its run was finished."""
+        if number in self.finished:
+            return 0.0
+        row = self.planned[number].label
+        if of_row := [seconds for other, seconds in taken.items() if self.planned[other].label == row]:
+            return fmean(of_row)
+        alike = [other for other in taken if self.corpora[other] == self.corpora[number]]
+        whole = sum(self.sizes[other] for other in alike)
+        return self.sizes[number] * sum(taken[other] for other in alike) / whole if whole else None
+
+
+def save_reasons(results: Sequence[JobReturn], jobs: Sequence[Job]) -> None:
+    """Write why jobs failed that could not write it themselves, so that `watch` says the same.
+
+    Such a job was refused before anything was read, or its worker was killed.
+    """
+    if all(result.status is JobStatus.COMPLETED for result in results):
+        return
+    with suppress(ValueError, OSError):  # such as a full disk; the summary has the reasons as well
+        planned = [planned_run("", job.cfg) for job in jobs]
+        statuses = sweep_statuses(planned, Path(jobs[0].cfg.output_dir), {})
+        for result, job, status in zip(results, jobs, statuses, strict=True):
+            if result.status is not JobStatus.COMPLETED and status.state in (WAITING, INTERRUPTED):
+                path = Path(status.folder) / "error.txt" if status.folder else unread_error(job.cfg)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with atomic_write(path) as part:
+                    part.write_text(f"{reason(result._return_value)}\n", encoding="utf-8")
+
+
+class Lines(io.TextIOBase):
+    """A stream that passes on whole lines."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self.show, self.rest = show, ""
+
+    def write(self, text: str) -> int:
+        *lines, self.rest = (self.rest + text).split("\n")
+        for line in lines:
+            self.show(line)
+        return len(text)
+
+
+class Tail:
+    """What a process has written to a file since it was last read, in whole lines.
+
+    Not a pipe: a process that outlives this one to write its checkpoint could no longer print.
+    """
+
+    def __init__(self, path: Path, show: Callable[[str], None]) -> None:
+        self.path, self.show, self.position, self.rest = path, show, 0, b""
+
+    def read(self) -> None:
+        with self.path.open("rb") as file:
+            file.seek(self.position)
+            new = file.read()
+        self.position += len(new)
+        *lines, self.rest = (self.rest + new).split(b"\n")
+        for line in lines:
+            self.show(line.decode(errors="replace"))
+
+
+def outcome(status: Status, seconds: float) -> str:
+    """`done: dev 86.99 in epoch 4, 1:58`, or why it is not."""
+    if status.state != DONE:
+        return f"{status.state}: {status.reason}"
+    score = "" if status.dev is None else f": dev {percent(status.dev)} in epoch {status.best_epoch}"
+    return f"done{score}, {format_duration(seconds)}"
+
+
+def sizes(configs: Sequence[Any]) -> list[float]:
+    """Numbers that are larger for larger models, and equal for the same one."""
+    if all(cfg.model == configs[0].model for cfg in configs):
+        return [1.0] * len(configs)
+    from ner_experiments.build import encoder_size  # slow to import: PyTorch
+
+    return [float(encoder_size(cfg)) or 1.0 for cfg in configs]
