@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.analysis.search_trials import Search
+from ner_experiments.config.identity import counted, flat
 from ner_experiments.config.row_settings import as_value
-from ner_experiments.runs.store import corpora_in
+from ner_experiments.runs.store import candidates, corpora_in
 from ner_experiments.tables import experiments, spec, sweeps
 from ner_experiments.tables.results_folder import summaries, summary
 from ner_experiments.tables.spec import Table
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("latex", "csv", "json")
 PAPER = Path("paper")
+MOST_SETTINGS = 5
+"""Settings that are named of a run which is not quite that of a row."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -189,6 +192,8 @@ def write(arguments: argparse.Namespace) -> None:
 
     table, overrides = requested(arguments)
     page = pages.page(table, overrides, Path("results"))
+    if arguments.over and not page.runs:
+        print("No finished run has these settings.", *nearest(table, overrides), sep="\n", file=sys.stderr)
     if arguments.on:
         page = on_test(page, arguments.on)
     view = TableView(page)
@@ -203,6 +208,21 @@ def write(arguments: argparse.Namespace) -> None:
         print({"latex": view.latex, "csv": view.csv, "json": view.json}[arguments.format](), end="")
     else:
         print_markdown(f"{view.markdown()}\n{places(page)}\n" if page.runs else view.markdown())
+
+
+def nearest(table: Table, overrides: Sequence[str]) -> Iterator[str]:
+    """For each row, the finished run whose settings differ from it the least, with these settings."""
+    for experiment in experiments.experiments(table, overrides):
+        wanted = dict(flat(counted(experiment.cfg)))
+        found: list[tuple[Path, list[str]]] = []
+        for folder, run in {run.folder.parent: run for run in candidates(experiment.cfg)}.items():
+            settings = dict(flat(run.settings()))
+            others = [f"{key}={value}" for key, value in settings.items() if wanted.get(key, ...) != value]
+            found.append((folder, others + [f"no {key}" for key in wanted if key not in settings]))
+        if found:
+            folder, others = min(found, key=lambda it: len(it[1]))
+            more = f" and {len(others) - MOST_SETTINGS} more" if len(others) > MOST_SETTINGS else ""
+            yield f"{experiment.row.label}: the nearest, {folder}, has {', '.join(others[:MOST_SETTINGS])}{more}"
 
 
 def places(page: Page) -> str:

@@ -327,7 +327,7 @@ def parse_seeds(override: str) -> list[int]:
     seeds = values_of(override)
     if not are_seeds(seeds):
         raise ValueError(
-            f"{override}: expected distinct integers from 0, such as seeds=1,2,3, or seeds=[1] for one seed"
+            f"{override}: expected distinct integers from 0: seeds=1,2,3 for three seeds, seeds=[1] for seed 1 alone"
         )
     return [*seeds]
 

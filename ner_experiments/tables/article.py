@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments import __version__
+from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import display_name, varying
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.tables import sweep_registration
@@ -151,7 +152,7 @@ class Article:
     @cached_property
     def shared(self) -> Mapping[str, Any]:
         """The settings that all runs have, by their path, such as `optimizer.lr`."""
-        every = [dict(flattened(run.settings())) for run in self.page.runs]
+        every = [dict(flat(run.settings())) for run in self.page.runs]
         return {key: value for key, value in every[0].items() if all(it.get(key) == value for it in every)}
 
     @property
@@ -186,7 +187,7 @@ class Article:
         """Keys of the references to what the runs used, by what that is: a corpus, a model, a part of it."""
         names = {f".{run.metrics['data']['name']}" for run in self.page.runs}
         for run in self.page.runs:
-            names |= {f".{value}" for key, value in flattened(run.settings()) if key.endswith("_target_")}
+            names |= {f".{value}" for key, value in flat(run.settings()) if key.endswith("_target_")}
         names.add(f".papers.{self.page.table.name.partition('_')[0]}")
         found: dict[str, list[str]] = {}
         for entry in ENTRY.finditer(REFERENCES.read_text(encoding="utf-8")):
@@ -211,12 +212,3 @@ def used_by(entry: str) -> list[str]:
     """What an entry is about, and the names of corpora and code that it belongs to."""
     found = USED.search(entry)
     return found[1].split() if found else [""]
-
-
-def flattened(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested settings by their paths."""
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from flattened(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

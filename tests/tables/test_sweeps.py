@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -264,6 +265,12 @@ def test_finished_runs_that_were_no_sweep_are_collected_on_request(
     content = json.loads(capsys.readouterr().out)
     assert [bool(row["measured"]) for row in content["rows"]] == [True, True, False]
     assert len(content["pairs"]) == 1
+    assert cli(["table", "--over", *FIXED, "layers=2,3", "optimizer.lr=0.25"]) == 0
+    first, *rows = capsys.readouterr().err.splitlines()
+    assert first == "No finished run has these settings."
+    assert [re.sub("outputs/.*?,", "DIR,", row) for row in rows] == [
+        f"layers={layers}: the nearest, DIR, has optimizer.lr=0.001" for layers in (2, 3)
+    ]
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ REFUSED = [
     (["-m", "table=yang2020_table7", "seed=3"], "seed=3: a table takes its seeds as seeds=1,2,3"),
     (
         ["-m", "table=yang2020_table7", "seeds=3"],
-        "seeds=3: expected distinct integers from 0, such as seeds=1,2,3, or seeds=[1] for one seed",
+        "seeds=3: expected distinct integers from 0: seeds=1,2,3 for three seeds, seeds=[1] for seed 1 alone",
     ),
     (["-m", "table=yang2020_table7", "seeds=[1,1]"], "seeds=[1,1]: expected distinct integers"),
     (["-m", "table=yang2020_table7", "seeds=1,1"], "seeds=1,1: expected distinct integers"),
