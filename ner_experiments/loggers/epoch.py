@@ -13,6 +13,7 @@ from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.gradients import Gradients
 
 COUNTS = ("correct", "predicted", "gold")
+RATES = ("f1", "precision", "recall", "accuracy")
 
 
 class LogEpochs(Callback):
@@ -72,11 +73,19 @@ def scalars_of_log(rows: Sequence[Mapping[str, float]]) -> list[dict[str, float]
 
 
 def scores(prefix: str, report: Mapping[str, Any]) -> dict[str, float]:
-    """Scores by name: dev/f1, dev/precision, ..., and the primary metric of each type, such as dev_types/PER."""
+    """Scores by name: dev/f1, dev/precision, ..., and the primary metric of each type, such as dev_types/PER.
+
+    In percent, as everywhere but in log.csv and metrics.json.
+    """
     primary_metric = next(name for name, _ in PRIMARY_METRIC.values() if name in report)
     overall = {name: value for name, value in report.items() if name not in ("types", *COUNTS)}
     by_type = {kind: of_type[primary_metric] for kind, of_type in report["types"].items()}
     return {
-        **{f"{prefix}/{name}": float(value) for name, value in overall.items()},
-        **{f"{prefix}_types/{kind}": float(value) for kind, value in by_type.items()},
+        **{f"{prefix}/{name}": percent(name, value) for name, value in overall.items()},
+        **{f"{prefix}_types/{kind}": percent(primary_metric, value) for kind, value in by_type.items()},
     }
+
+
+def percent(name: str, value: float) -> float:
+    """A score in percent; a count, such as that of illegal tags, as it is."""
+    return 100 * float(value) if name in RATES else float(value)

@@ -15,7 +15,7 @@ from ner_experiments.analysis.errors import Confusion, num_errors
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.sentence import Task
 from ner_experiments.loggers.base import Logger
-from ner_experiments.loggers.epoch import scalars_of_log, scores
+from ner_experiments.loggers.epoch import RATES, percent, scalars_of_log, scores
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.runs.artifacts import LOG, scoring_of_test
 from ner_experiments.runs.predictions import count, read
@@ -26,7 +26,6 @@ from ner_experiments.view.charts import Value
 from ner_experiments.view.vega import Chart
 
 SPLITS = ("dev", "test")
-TYPE_SCORES = ("f1", "precision", "recall", "accuracy")
 ATTENTION_MAPS = 5
 """Number of sentences whose attention is drawn."""
 
@@ -84,7 +83,7 @@ def log_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, An
     types: Mapping[str, Mapping[str, float]] = result[split]["types"]
     columns = list(next(iter(types.values()), {}))
     rows: list[list[str | float]] = [
-        [kind, *(values[name] for name in columns)] for kind, values in types.items()
+        [kind, *(percent(name, values[name]) for name in columns)] for kind, values in types.items()
     ]
     logger.table(f"{split}/types", ("type", *columns), lambda: rows)
     logger.picture(f"{split}/types_bars", lambda: type_bars(types, f"{split}, by type").png())
@@ -100,9 +99,9 @@ def log_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, An
 
 def type_bars(types: Mapping[str, Mapping[str, float]], title: str) -> Chart:
     """Bars of the scores of each type, in percent; `types` as in metrics.json."""
-    shown = [name for name in TYPE_SCORES if all(name in values for values in types.values())]
+    shown = [name for name in RATES if all(name in values for values in types.values())]
     values = [
-        Value(f"{kind} ({of_type['gold']:,})", 100 * of_type[name], series=name.replace("f1", "F1"))
+        Value(f"{kind} ({of_type['gold']:,})", percent(name, of_type[name]), series=name.replace("f1", "F1"))
         for kind, of_type in types.items()
         for name in shown
     ]

@@ -58,11 +58,14 @@ class WandbLogger(Logger):
         self.run, self.sentences, self.staging = run, sentences, staging
         self.epoch = 0
         run.define_metric("epoch")
-        run.define_metric("*", step_metric="epoch")
+        self.defined: set[str] = set()
 
     def scalars(self, values: Mapping[str, float], epoch: int) -> None:
         """Log an epoch, unless W&B already has it from before the run was resumed."""
         self.epoch = epoch
+        for name in sorted(values.keys() - self.defined):
+            self.run.define_metric(name, step_metric="epoch")
+        self.defined |= values.keys()
         if epoch >= self.run.step:
             self.run.log({**values, "epoch": epoch}, step=epoch, commit=True)
 
@@ -79,6 +82,9 @@ class WandbLogger(Logger):
         from wandb import Table  # see above
 
         data = [list(row) for row in rows()]
+        self.run.define_metric(
+            f"{name}.*", hidden=True
+        )  # numbers about its file, each of which would be a panel
         self.run.log({name: Table(columns=list(columns), data=data), "epoch": self.epoch})
 
     def close(self, *, failed: bool) -> None:

@@ -97,8 +97,8 @@ def write_all(site: Site, searches: Sequence[FoundSearch]) -> None:
         search = each.search
         context = {
             "heading": title(search),
-            "source": each.place,
-            "name": search.name,
+            "lead": f"{each.place} · {search.name}",
+            "variants": (),
             "stand_ins": (),
             "deviations": "",
             "comparable": True,

@@ -11,8 +11,9 @@ from ner_experiments.report.entries import Entry
 from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, cost_plots, curve_limits, dev_curves
 from ner_experiments.report.site import Section
 from ner_experiments.tables.origin import comma_separated, devices
+from ner_experiments.tables.pairs import mean
 from ner_experiments.tables.plots import Plot, score_plots, seed_plots
-from ner_experiments.tables.scores import Result
+from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.table_view import MEANS
 from ner_experiments.view import cells
 from ner_experiments.view.table import Grid
@@ -80,9 +81,15 @@ def answer_section(entry: Entry) -> Section | None:
         "answer",
         "The answer",
         [verdict] if verdict else [],
-        plots=seed_plots(entry.page),
+        plots=seed_plots(best_first(entry.page)),
         points=entry.view.looks,
     )
+
+
+def best_first(page: Page) -> Page:
+    """The page with the row of the highest mean on top."""
+    measured = sorted((it for it in page.results if it.runs), key=mean, reverse=True)
+    return replace(page, results=tuple(measured))
 
 
 def differences_section(entry: Entry) -> Section | None:

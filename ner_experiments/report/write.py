@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -98,7 +98,7 @@ def write_pages(
     every, failed = [*own, *entries], set[str]()
     for entry in tracked(every, "writing table", attrgetter("name")):
         try:
-            write_table(site, entry, maps, errors_by_row)
+            write_table(site, entry, variants(entry, entries), maps, errors_by_row)
         except (ValueError, OSError) as error:
             if len(every) == 1:
                 raise
@@ -143,7 +143,7 @@ def row_pages(entries: Sequence[Entry]) -> Rows:
                 runs.update(result.runs)
                 uses.append(
                     RowUse(
-                        source=entry.page.table.source,
+                        source=crumb(entry),
                         label=result.row.label,
                         page=f"{entry.name}.html",
                         stand_ins=result.stand_ins,
@@ -159,13 +159,30 @@ def row_name(result: Result) -> str:
     return f"runs-{next(iter(result.runs.values())).metrics['identity'][:12]}"
 
 
-def write_table(site: Site, entry: Entry, maps: Maps, errors_by_row: Mapping[str, RowErrors]) -> None:
+def variants(entry: Entry, entries: Iterable[Entry]) -> list[tuple[str, str]]:
+    """The other settings that the rows of a table were measured with, and the pages of these."""
+    others = (it for it in entries if it.page.table.name == entry.page.table.name and it.name != entry.name)
+    return [
+        (" ".join(it.page.deviations) or "those of the paper", f"{it.name}.html") for it in others if it.runs
+    ]
+
+
+def write_table(
+    site: Site,
+    entry: Entry,
+    variants: Sequence[tuple[str, str]],
+    maps: Maps,
+    errors_by_row: Mapping[str, RowErrors],
+) -> None:
     """Write the pages of a table, unless they were made from the same inputs."""
     page = entry.page
     names = [f"{entry.name}.html", *pair_pages(entry).values()]
-    if site.are_current(names, (entry.inputs, attention_section(entry, maps))):
+    if site.are_current(names, (entry.inputs, variants, attention_section(entry, maps))):
         return
     links = {result.row.label: f"{row_name(result)}.html" for result in page.results if result.runs}
+    title, lead = page.table.title, f"{page.table.source} · {page.table.name}"
+    if page.table.is_sweep:
+        title, lead = page.table.name, f"{page.table.title} · {page.table.source}"
     sections = [
         *table_page.sections(entry, links),
         *error_sections(entry, errors_by_row),
@@ -179,18 +196,23 @@ def write_table(site: Site, entry: Entry, maps: Maps, errors_by_row: Mapping[str
         f"{entry.name}.html",
         "table.html",
         {
-            "heading": page.table.title,
-            "source": page.table.source,
-            "name": page.table.name,
+            "heading": title,
+            "lead": lead,
+            "variants": variants,
             "deviations": " ".join(page.deviations),
             "deviations_heading": page.deviations_heading,
             "stand_ins": page.stand_ins,
             "comparable": all(result.comparable for result in page.results),
             "based_on": table_page.based_on(entry),
             "sections": [section for section in sections if section is not None],
-            "trail": [(page.table.source, "")],
+            "trail": [(crumb(entry), "")],
         },
     )
+
+
+def crumb(entry: Entry) -> str:
+    """What breadcrumbs call a table: its source, a sweep by its name."""
+    return entry.page.table.name if entry.page.table.is_sweep else entry.page.table.source
 
 
 def error_sections(entry: Entry, errors_by_row: Mapping[str, RowErrors]) -> list[Section | None]:
@@ -230,7 +252,7 @@ def pairs_section(site: Site, entry: Entry) -> Section | None:
         head = {
             "heading": f"Correct in one row, wrong in another: {entry.page.table.title}",
             "lead": f"{entry.page.table.source}; {data}",
-            "trail": [(entry.page.table.source, f"{entry.name}.html"), ("Pairs of rows", "")],
+            "trail": [(crumb(entry), f"{entry.name}.html"), ("Pairs of rows", "")],
         }
         site.write(name, "pair.html", {**head, **context})
         content = f"{len(context['cases'])} sentences" if context["cases"] else "counts only"
@@ -277,6 +299,7 @@ def write_row(
     ):
         return
     data = next(iter(runs.values())).metrics["data"]["name"]
+    number = f"{len(runs)} runs" if len(runs) > 1 else "One run"
     sections = [
         *row_page.sections(runs),
         *error_tables.row_sections(row_errors),
@@ -289,8 +312,8 @@ def write_row(
         "table.html",
         {
             "heading": first.label,
-            "source": f"{len(runs)} runs on {data}" if len(runs) > 1 else f"One run on {data}",
-            "name": name.removeprefix("runs-"),
+            "lead": f"{number} on {data} · {name.removeprefix('runs-')}",
+            "variants": (),
             "stand_ins": first.stand_ins,
             "deviations": first.deviations if all(use.deviations for use in uses) else "",
             "deviations_heading": first.deviations_heading,

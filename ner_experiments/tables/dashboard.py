@@ -47,6 +47,7 @@ def workspace(
         runset_settings=workspaces.RunsetSettings(
             filters=[workspaces.Tags().isin(sorted({experiment(row.cfg) for row in rows}))],
             groupby=[workspaces.Metric("Group")],
+            order=[workspaces.Ordering(workspaces.Metric("Name"))],
             pinned_columns=pinned,
         ),
         settings=workspaces.WorkspaceSettings(x_axis="epoch", max_runs=100),

@@ -31,7 +31,7 @@ def test_a_resumed_run_logs_its_earlier_epochs_again_under_their_numbers() -> No
         epochs.rows.append(ROW)
         callback.on_train_epoch_end(trainer, module)
     values = {"train/loss": 2.0, "train/learning_rate": 0.1, "train/tokens_per_second": 15.0}
-    values |= {"dev/f1": 0.5, "dev_types/PER": 0.25}
+    values |= {"dev/f1": 50.0, "dev_types/PER": 25.0}
     assert first.epochs == [(1, {**values, "seconds": 3.0}), (2, {**values, "seconds": 6.0})]
     again = LogEpochs(resumed, epochs)
     again.load_state_dict(callback.state_dict())

@@ -58,7 +58,7 @@ def curve(folder: Path) -> list[tuple[int, float]]:
 def logged(folder: Path) -> list[tuple[int, float]]:
     """The same of log.csv."""
     names, *rows = [line.split(",") for line in (folder / "log.csv").read_text().splitlines()]
-    return [(int(row[0]), float(row[names.index("dev_f1")])) for row in rows]
+    return [(int(row[0]), 100 * float(row[names.index("dev_f1")])) for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +104,9 @@ def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
     assert (found["state"], found["exit_code"]) == ("finished", 0)
     for split in ("dev", "test"):
         for name in ("f1", "precision", "recall"):
-            assert found["summary"][f"best/{split}_{name}"] == metrics[split][name]
+            assert found["summary"][f"best/{split}_{name}"] == 100 * metrics[split][name]
         for kind, scores in metrics[split]["types"].items():
-            assert found["summary"][f"best/{split}_types_{kind}"] == scores["f1"]
+            assert found["summary"][f"best/{split}_types_{kind}"] == 100 * scores["f1"]
     for name in ("parameters", "seconds", "tokens_per_second", "epochs"):
         assert found["summary"][name] == metrics[name]
     assert found["summary"]["best/epoch"] == metrics["best_epoch"]
@@ -324,7 +324,7 @@ def test_tensorboard_shows_what_wandb_shows(tmp_path: Path, offline: Path) -> No
         assert found == [(epoch, pytest.approx(score)) for epoch, score in logged(folder)]
         assert [event.step for event in events.Scalars("train/loss")] == [1, 2]
         (test,) = events.Scalars("best/test_f1")
-        assert (test.step, test.value) == (2, pytest.approx(metrics["test"]["f1"]))
+        assert (test.step, test.value) == (2, pytest.approx(100 * metrics["test"]["f1"]))
         tags = events.Tags()
         assert set(tags["images"]) == media(stored, "images", ".png").keys()
         texts = {name.removesuffix("/text_summary") for name in tags["tensors"]}

@@ -52,7 +52,7 @@ def check(server: Store, home: Path) -> None:
     (folder,) = home.glob("o/*/seed-1")
     metrics = json.loads((folder / "metrics.json").read_text())
     names, *rows = [line.split(",") for line in (folder / "log.csv").read_text().splitlines()]
-    logged = [(int(row[0]), float(row[names.index("dev_f1")])) for row in rows]
+    logged = [(int(row[0]), 100 * float(row[names.index("dev_f1")])) for row in rows]
     assert len(logged) == EPOCHS
     ((name, run),) = server.runs.items()
     assert name == read_id(home)
@@ -64,7 +64,7 @@ def check(server: Store, home: Path) -> None:
     assert json.loads(bucket["config"])["seed"]["value"] == 1
     assert [(row["epoch"], row["dev/f1"]) for row in run.history() if "dev/f1" in row] == logged
     summary = run.summary()
-    assert summary["best/test_f1"] == pytest.approx(metrics["test"]["f1"])
+    assert summary["best/test_f1"] == pytest.approx(100 * metrics["test"]["f1"])
     assert summary["best/epoch"] == metrics["best_epoch"]
     shown = {key: server.uploads[f"/run/{name}/{summary[key]['path']}"] for key in SHOWN}
     assert all(len(content) == summary[key]["size"] for key, content in shown.items())

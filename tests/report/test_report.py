@@ -65,6 +65,11 @@ def test_a_tables_page_says_what_its_markdown_says(report: Path) -> None:
         assert shown in found or [shown[0], shown[-1], *shown[1:-1]] in found  # differences: verdict first
 
 
+def test_a_table_that_is_not_measured_leads_to_its_other_settings(report: Path) -> None:
+    page = (report / "yang2020_table12.html").read_text(encoding="utf-8")
+    assert f'Measured with other settings: <a href="{WEIBO}.html">data=weibo trainer.max_epochs=3</a>' in page
+
+
 def test_a_rows_page_says_what_its_runs_scored(report: Path) -> None:
     (page,) = report.glob("runs-81bdb11b9442.html")
     found = Rows(page.read_text(encoding="utf-8")).lines

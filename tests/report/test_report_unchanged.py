@@ -78,6 +78,7 @@ def test_a_sweep_its_report_and_its_dashboard_leave_nothing_but_outputs(
     assert cli(["report", "layers"]) == 0
     assert capsys.readouterr().out == "outputs/report/layers.html\n"
     page = Path("outputs/report/layers.html").read_text(encoding="utf-8")
+    assert "<h1>layers</h1>" in page
     assert "Ours" not in page
     assert "ours" not in re.findall(r"<th[^>]*>([^<]*)</th>", page)
     assert re.search(r"<th[^>]*>row</th><th[^>]*>verdict</th>", page)
