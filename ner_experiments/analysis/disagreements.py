@@ -17,9 +17,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ner_experiments.analysis.breakdown import Dimension, Marked
-from ner_experiments.data.tags import spans
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import open_run
+from ner_experiments.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +203,11 @@ class Case:
     predicted: tuple[tuple[str, ...], ...]
 
     @property
+    def tagged(self) -> list[Predicted]:
+        """The sentence as each run tags it."""
+        return [Predicted(self.words, self.gold, tags) for tags in self.predicted]
+
+    @property
     def correct(self) -> list[bool]:
         """Whether each run tags the sentence correctly."""
         return [is_correct(tags, self.gold) for tags in self.predicted]
@@ -219,20 +223,24 @@ class Case:
         }
 
 
-def of_runs(folders: Sequence[Path]) -> tuple[list[Case], int]:
+def of_runs(runs: Sequence[Run]) -> tuple[list[Case], int]:
     """Sentences that some runs tag correctly and others wrongly, the shortest first, and the test set's size.
 
-    Raises ValueError for a run that is unfinished, damaged or scored tag by tag, and for runs whose test
-    sentences or gold tags differ.
+    Of a single run, these are the sentences that it tags wrongly. Raises ValueError for a run that is archived or
+    scored tag by tag, and for runs whose test sentences or gold tags differ.
     """
-    runs = [open_run(folder) for folder in folders]
     for run in runs:
+        if run.archived:
+            raise ValueError(
+                f"{run.folder}: an archived run has no sentences, for the license of its corpus: train it"
+            )
         if run.metrics["task"] != "mentions":
             raise ValueError(f"{run.folder}: `cases` needs a corpus of mentions; this run tags tokens")
     predicted = [run.predicted() for run in runs]
-    for folder, sentences in zip(folders[1:], predicted[1:], strict=True):
-        check_same_sentences(folders[0], predicted[0], folder, sentences)
-    mixed = [case for case in same_sentences(predicted) if len(set(case.correct)) == 2]
+    for run, sentences in zip(runs[1:], predicted[1:], strict=True):
+        check_same_sentences(runs[0].folder, predicted[0], run.folder, sentences)
+    wrong = [case for case in same_sentences(predicted) if not all(case.correct)]
+    mixed = [case for case in wrong if len(runs) == 1 or any(case.correct)]
     return sorted(mixed, key=lambda case: len(case.words)), len(predicted[0])
 
 
@@ -245,21 +253,3 @@ def check_same_sentences(a: Path, first: Sequence[Predicted], b: Path, second: S
             if left != right:
                 place = f"the {what} of test sentence {number}"
                 raise ValueError(f"{a} and {b} differ in {place}: {left} and {right}")
-
-
-def bracketed(words: Sequence[str], tags: Sequence[str]) -> str:
-    """The sentence with its mentions in brackets: [Hassan Abbas]PER rose to ..."""
-    pieces = list(words)
-    for start, end, kind in spans(tags):
-        pieces[start] = f"[{pieces[start]}"
-        pieces[end - 1] = f"{pieces[end - 1]}]{kind}"
-    return " ".join(pieces)
-
-
-def code_block(case: Case) -> str:
-    """Code block with the gold and predicted mentions of a sentence, so that Markdown interprets no character."""
-    lines = [f"{'gold':<11}{bracketed(case.words, case.gold)}"]
-    for number, (tags, correct) in enumerate(zip(case.predicted, case.correct, strict=True), start=1):
-        verdict = f"{number} {'correct' if correct else 'wrong'}"
-        lines.append(f"{verdict:<11}{bracketed(case.words, tags)}")
-    return "\n".join([f"Sentence {case.number}:", "", "```text", *lines, "```"])

@@ -20,6 +20,7 @@ from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.disagreements import Agreements, Case, check_same_sentences
 from ner_experiments.analysis.errors import NONE, Confusion, Kind
 from ner_experiments.analysis.looser_scores import looser_scores
+from ner_experiments.analysis.sentences import WrongSentence, by_kind, with_sentences, wrong_sentences
 from ner_experiments.analysis.statistics import Summary
 from ner_experiments.runs.archived_run import open_archived_run
 from ner_experiments.runs.predictions import Predicted
@@ -67,7 +68,7 @@ class RowErrors:
 
     def predicted(self) -> dict[Path, list[Predicted]]:
         """Test sentences by folder, of the runs in their own folders; archived runs have no sentences."""
-        return {run.folder: run.predicted() for run in self.runs.values() if run.folder.is_dir()}
+        return {run.folder: run.predicted() for run in with_sentences(self.runs).values()}
 
     @property
     def identity(self) -> str:
@@ -79,9 +80,16 @@ class RowErrors:
         one, another = (next(iter(row.runs.values())) for row in (self, other))
         return one.shares_test_set(another)
 
-    def record(self) -> dict[str, Any]:
-        """JSON content."""
+    @cached_property
+    def wrong(self) -> list[WrongSentence]:
+        """The test sentences with errors, those with most first, of the runs that have sentences."""
+        return wrong_sentences(self.runs)
+
+    def record(self, sentences: int) -> dict[str, Any]:
+        """JSON content, with as many of the sentences with most errors, and for each kind of error."""
         confusion, calibration = self.confusion(), self.calibration()
+        worst = self.wrong[:sentences]
+        of_kinds = by_kind(self.wrong[sentences:], sentences)
         return {
             "name": self.name,
             "identity": self.identity,
@@ -94,6 +102,7 @@ class RowErrors:
             "looser_scores": {name: asdict(score) for name, score in self.looser_scores().items()},
             "confusion": confusion and {"names": confusion.names, "counts": confusion.counts},
             "calibration": calibration and asdict(calibration),
+            "sentences": [it.record() for part in (worst, *of_kinds.values()) for it in part],
         }
 
 
@@ -117,6 +126,11 @@ class RowPair:
         }
 
 
+def opened(path: Path) -> Run:
+    """The finished run of a folder, or of the file of an archived run. Raises ValueError for another path."""
+    return open_archived_run(path) if path.is_file() else open_run(path)
+
+
 def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
     """Group runs into rows by identity and code, in order of first appearance.
 
@@ -128,7 +142,7 @@ def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
     groups: dict[tuple[str, str], dict[int, Run]] = {}
     names: dict[tuple[str, str], str] = {}
     for path, label in runs.items():
-        run = open_archived_run(path) if path.is_file() else open_run(path)
+        run = opened(path)
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set to analyze errors on")
         if lacking := {"identity", "seed"} - {*run.metrics}:

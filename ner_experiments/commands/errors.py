@@ -7,23 +7,13 @@ import json
 from collections.abc import Sequence
 
 from ner_experiments.analysis import row_errors
-from ner_experiments.analysis.disagreements import Agreement, code_block
-from ner_experiments.analysis.row_errors import (
-    Mean,
-    MeanBin,
-    MeanBucket,
-    MeanCalibration,
-    MeanConfusion,
-    RowErrors,
-    RowPair,
-    explain_intervals,
-)
-from ner_experiments.analysis.statistics import Summary
+from ner_experiments.analysis.disagreements import Agreement
+from ner_experiments.analysis.error_grids import error_grids
+from ner_experiments.analysis.row_errors import RowErrors, RowPair, explain_intervals
+from ner_experiments.analysis.sentences import NAMES, WrongSentence, by_kind, of_cases, types_of
 from ner_experiments.tables.sweeps import named_runs
-from ner_experiments.utils.terminal import print_markdown
-from ner_experiments.utils.text import markdown_table, percent
-
-Grid = list[list[str]]
+from ner_experiments.view.mentions import Sentence, print_page
+from ner_experiments.view.table import Grid
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "the folder of a finished run, the file of an archived run in results/, or a table or sweep for all its runs"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=text)
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
-    text = "number of sentences shown that one row tags correctly more often than the other (5)"
+    text = "sentences of each kind: with most errors, with each kind of error, and where two rows differ (5)"
     parser.add_argument("--sentences", type=int, default=5, metavar="N", help=text)
 
 
@@ -47,97 +37,57 @@ def run(arguments: argparse.Namespace) -> int:
     seed_groups = row_errors.rows(named_runs(arguments.runs))
     pairs = row_errors.pairs(seed_groups)
     if not arguments.json:
-        print_markdown(markdown(seed_groups, pairs, arguments.sentences))
+        print_page(page(seed_groups, pairs, arguments.sentences))
         return 0
     content = {
-        "rows": [row.record() for row in seed_groups],
+        "rows": [row.record(arguments.sentences) for row in seed_groups],
         "pairs": [pair.record(arguments.sentences) for pair in pairs],
     }
     print(json.dumps(content, indent=2, ensure_ascii=False))
     return 0
 
 
-def markdown(rows: Sequence[RowErrors], pairs: Sequence[RowPair], sentences: int) -> str:
-    """The page of all rows and pairs of rows, with up to `sentences` sentences per pair."""
+def page(rows: Sequence[RowErrors], pairs: Sequence[RowPair], sentences: int) -> list[str | Sentence]:
+    """The parts of the page of all rows and pairs of rows, with up to `sentences` sentences of each kind."""
     numbers = {row.identity: number for number, row in enumerate(rows, start=1)}
-    parts = [part for row in rows for part in row_parts(row, numbers[row.identity])]
+    parts = [part for row in rows for part in row_parts(row, numbers[row.identity], sentences)]
     for pair in pairs:
         parts += pair_parts(pair, numbers[pair.first.identity], numbers[pair.second.identity], sentences)
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
-def row_parts(row: RowErrors, number: int) -> list[str]:
-    """Heading, runs and tables of a row."""
+def row_parts(row: RowErrors, number: int, sentences: int) -> list[str | Sentence]:
+    """Heading, runs, tables and sentences of a row."""
     runs = "\n".join(f"- seed {seed}: `{run.folder}`" for seed, run in row.runs.items())
-    kinds, confusion, calibration = row.kinds(), row.confusion(), row.calibration()
-    means = [*kinds.values(), *(group.f1 for groups in row.breakdown.values() for group in groups.values())]
-    sections = {"Looser scores": scores_grid(row.looser_scores())}
-    sections |= {"Errors by kind": kinds_grid(kinds)}
-    sections |= {f"By {name}": groups_grid(groups) for name, groups in row.breakdown.items()}
-    if confusion:
-        sections["Gold type (row) and predicted type (column)"] = confusion_grid(confusion)
-    if calibration:
-        means += calibration.means
-        sections["Calibration of the probabilities"] = calibration_grid(calibration)
-    tables = [f"### {title}\n\n{aligned_table(grid)}" for title, grid in sections.items() if len(grid) > 1]
+    groups = [group.f1 for groups in row.breakdown.values() for group in groups.values()]
+    calibration = row.calibration()
+    means = [*row.kinds().values(), *groups, *(calibration.means if calibration else [])]
+    tables = [f"### {title}\n\n{grid.aligned()}" for title, grid in error_grids(row, calibration).items()]
     scores = ", ".join(f"{run.score:.2f}" for run in row.runs.values())
     text = f"Scores on test: {scores}. {explain_intervals(means)}".rstrip()
-    return [f"## {number}. {row.name}", f"{runs}\n\n{text}", *tables]
+    return [f"## {number}. {row.name}", f"{runs}\n\n{text}", *tables, *wrong_parts(row.wrong, sentences)]
 
 
-def scores_grid(scores: dict[str, Summary]) -> Grid:
-    """Scores in percent; with a column of intervals unless they are those of a single run."""
-    if all(it.low is None for it in scores.values()):
-        return [["", "%"], *([name, percent(it.mean)] for name, it in scores.items())]
-    return [["", "%", "95 %"], *([name, percent(it.mean), brackets(it)] for name, it in scores.items())]
+def wrong_parts(wrong: Sequence[WrongSentence], most: int) -> list[str | Sentence]:
+    """The sentences with most errors, and further ones with each kind of error."""
+    types = types_of((it for one in wrong for it in one.by_seed.values()), wrong[0].task) if wrong else []
+    parts: list[str | Sentence] = []
+    found = {f"Sentences with errors: {len(wrong):,}, those with most first": wrong[:most]}
+    found |= {f"Further ones: {NAMES[it]}": of_kind for it, of_kind in by_kind(wrong[most:], most).items()}
+    for title, sentences in found.items():
+        if sentences:
+            parts += [f"### {title}", *(it.shown(types) for it in sentences)]
+    return parts
 
 
-def kinds_grid(kinds: dict[str, Mean]) -> Grid:
-    head = ["", "% of gold mentions", "95 %"]
-    return [head, *([kind, percent(mean.value), brackets(mean)] for kind, mean in kinds.items())]
-
-
-def groups_grid(groups: dict[str, MeanBucket]) -> Grid:
-    return [
-        ["", "gold", "precision", "recall", "F1", "95 %"],
-        *(
-            [
-                name,
-                f"{group.gold:,}",
-                percent(group.precision),
-                percent(group.recall),
-                percent(group.f1.value),
-                brackets(group.f1),
-            ]
-            for name, group in groups.items()
-        ),
-    ]
-
-
-def confusion_grid(confusion: MeanConfusion) -> Grid:
-    rows = zip(confusion.names, confusion.counts, strict=True)
-    return [["", *confusion.names], *([name, *map(count, row)] for name, row in rows)]
-
-
-def calibration_grid(calibration: MeanCalibration) -> Grid:
-    bins = [calibration_line(each) for each in calibration.bins]
-    error = ["expected error", "", "", percent(calibration.error.value), brackets(calibration.error)]
-    return [["probability", "mentions", "mean", "correct", "95 %"], *bins, error]
-
-
-def calibration_line(each: MeanBin) -> list[str]:
-    edges, correct = f"{each.start:.1f} to {each.end:.1f}", each.correct
-    return [edges, f"{each.count:,}", percent(each.mean), percent(correct.value), brackets(correct)]
-
-
-def pair_parts(pair: RowPair, first: int, second: int, sentences: int) -> list[str]:
+def pair_parts(pair: RowPair, first: int, second: int, sentences: int) -> list[str | Sentence]:
     """Heading, tables of agreement and sentences of two rows."""
     agreements = pair.agreements
     head = ["gold mentions found by", "both", f"only {first}", f"only {second}", "neither"]
     grids = {"": [agreement_line("all", agreements.total)]}
     for dimension, groups in agreements.groups.items():
         grids[f"by {dimension}"] = [agreement_line(name, group) for name, group in groups.items()]
-    tables = [aligned_table([[name or head[0], *head[1:]], *grid]) for name, grid in grids.items()]
+    tables = [Grid([name or head[0], *head[1:]], lines).aligned() for name, lines in grids.items()]
     title = f"## {first} and {second}, mention by mention"
     return [
         title,
@@ -147,13 +97,13 @@ def pair_parts(pair: RowPair, first: int, second: int, sentences: int) -> list[s
     ]
 
 
-def sentence_parts(pair: RowPair, sentences: int) -> list[str]:
+def sentence_parts(pair: RowPair, sentences: int) -> list[str | Sentence]:
     if not pair.cases:
         return []
     runs = [*pair.first.predicted(), *pair.second.predicted()]
     listed = "\n".join(f"{number}. `{folder}`" for number, folder in enumerate(runs, start=1))
     title = f"### {len(pair.cases):,} sentences that one row tags correctly more often"
-    return [title, listed, *map(code_block, pair.cases[:sentences])]
+    return [title, listed, *of_cases(pair.cases[:sentences])]
 
 
 def agreement_line(name: str, agreement: Agreement) -> list[str]:
@@ -161,21 +111,6 @@ def agreement_line(name: str, agreement: Agreement) -> list[str]:
     return [name, *map(count, numbers)]
 
 
-def aligned_table(grid: Grid) -> str:
-    """Markdown table with padded cells: the first column left-aligned, the others right-aligned."""
-    first, *others = (max(map(len, column)) for column in zip(*grid, strict=True))
-    rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
-    lines = [
-        [name.ljust(first), *map(str.rjust, cells, others)] for name, *cells in (grid[0], rule, *grid[1:])
-    ]
-    return markdown_table(*lines)
-
-
 def count(value: float) -> str:
     """A mean count, with one decimal unless it is an integer."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
-
-
-def brackets(mean: Mean | Summary) -> str:
-    """The interval, or nothing where there is none."""
-    return "" if mean.low is None or mean.high is None else f"[{percent(mean.low)}, {percent(mean.high)}]"

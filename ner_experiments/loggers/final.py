@@ -10,10 +10,11 @@ from typing import Any
 
 from ner_experiments.analysis import attention, errors
 from ner_experiments.analysis.attention import AttentionMap, sentences_with_mentions
-from ner_experiments.analysis.disagreements import bracketed
 from ner_experiments.analysis.errors import Confusion, num_errors
+from ner_experiments.analysis.sentences import segments
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.sentence import Task
+from ner_experiments.data.tags import spans
 from ner_experiments.loggers.base import Logger
 from ner_experiments.loggers.epoch import RATES, percent, scalars_of_log, scores
 from ner_experiments.models.attention import AttBiLSTM
@@ -23,6 +24,7 @@ from ner_experiments.runs.run import rows_of
 from ner_experiments.tagger import Tagger
 from ner_experiments.view import charts
 from ner_experiments.view.charts import Value
+from ner_experiments.view.mentions import in_brackets
 from ner_experiments.view.vega import Chart
 
 SPLITS = ("dev", "test")
@@ -148,7 +150,7 @@ def predictions(folder: Path, split: str, task: Task, limit: int) -> list[tuple[
 def marked(words: Sequence[str], tags: Sequence[str], task: str) -> str:
     if task == "tags":
         return " ".join(f"{word}/{tag}" for word, tag in zip(words, tags, strict=True))
-    return bracketed(words, tags)
+    return in_brackets(segments(words, dict.fromkeys(spans(tags), "")))
 
 
 def log_attention(logger: Logger, tagger: Tagger, data: CorpusModule) -> None:

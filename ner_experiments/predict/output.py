@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from html import escape
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,22 +20,20 @@ from ner_experiments.data.formats import brat, registry
 from ner_experiments.data.formats.annotated import FILE, Annotated, Characters, in_order
 from ner_experiments.data.tags import spans
 from ner_experiments.predict.tagger import TaggedSentence
+from ner_experiments.view.mentions import (
+    CONTROLS,
+    STYLE,
+    Segment,
+    escaped,
+    for_terminal,
+    to_html,
+    to_terminal,
+)
 
 DIGITS = 4
 """Decimals of a probability."""
-COLORS = ("cyan", "yellow", "magenta", "green", "red", "blue")
-SHADES = ("#b9e3f9", "#fde6a8", "#ecc9f2", "#c5ecc0", "#fbcfc4", "#d0d5fb")
-"""Background colors, light enough for black text."""
-JOINERS = frozenset("\u200c\u200d")
-"""Zero-width joiners, which emoji and some scripts need."""
-
-CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Characters that move the cursor of a terminal, end a line, or turn the direction of what follows."""
 MARKS = re.compile(r"[\u061c\u200e\u200f]")
 """Directional marks, which can turn the numbers after a word, but which text in Arabic and Hebrew needs."""
-
-Segment = tuple[str, int, str, float]
-"""A part of a sentence's text, its offset, its type or tag ("" for none), and its probability."""
 
 HEAD = """<!doctype html>
 <html lang="und">
@@ -49,10 +45,8 @@ HEAD = """<!doctype html>
 body {{ max-width: 45rem; margin: 2rem auto; padding: 0 1rem; font: 1.05rem/1.9 sans-serif }}
 html {{ color: #111; background: #fff }}
 p {{ margin: 0 0 0.6rem }}
-mark {{ color: inherit; padding: 0.1em 0.3em; border-radius: 0.25em; unicode-bidi: isolate }}
 h2 {{ margin: 2rem 0 0.6rem; font-size: 1.05rem; overflow-wrap: anywhere }}
-mark small {{ font-size: 0.7em; font-weight: bold; margin-left: 0.4em }}
-{shades}
+{style}
 </style>
 </head>
 <body>
@@ -136,11 +130,6 @@ def one_field(text: str) -> str:
     return MARKS.sub(escaped, CONTROLS.sub(escaped, field))
 
 
-def escaped(match: re.Match[str]) -> str:
-    """The matched character as it is written in Python, such as \\x1b."""
-    return repr(match[0])[1:-1]
-
-
 def write_terminal(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
     """Write a line per sentence, with type and probability after each mention; in color on a terminal.
 
@@ -151,24 +140,7 @@ def write_terminal(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequen
         if name:
             console.print(Text("\n" * (number > 0) + for_terminal(name), style="bold underline"))
         for sentence in sentences:
-            line = Text()
-            for text, _, kind, probability in segments(sentence):
-                color = COLORS[types.index(kind) % len(COLORS)] if kind else ""
-                line.append(for_terminal(text), style=f"bold {color}" if kind else "")
-                if kind:
-                    line.append(f" [{kind} {probability:.2f}]", style=color)
-            console.print(line)
-
-
-def for_terminal(text: str) -> str:
-    """The text on one line, with characters that could move the cursor or change its direction escaped."""
-    flat = re.sub(r"[ \t\r]*\n[ \t\r\n]*", " ", text)
-    return "".join(c if c.isprintable() or c in JOINERS or is_space(c) else repr(c)[1:-1] for c in flat)
-
-
-def is_space(character: str) -> bool:
-    """Whether it is a space of some width, such as U+00A0 (no-break) or U+3000 (ideographic)."""
-    return unicodedata.category(character) == "Zs"
+            console.print(to_terminal(segments(sentence), types))
 
 
 def write_html(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
@@ -176,41 +148,24 @@ def write_html(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[s
 
     The sentences of several files are under the names of their files.
     """
-    shades = [f".k{number} {{ background: {shade} }}" for number, shade in enumerate(SHADES)]
-    file.write(HEAD.format(shades="\n".join(shades)))
+    file.write(HEAD.format(style=STYLE))
     for name, sentences in groupby(tagged, file_of):
         if name:
-            file.write(f"<h2>{as_html(name)}</h2>\n")
+            file.write(f"<h2>{to_html([Segment(name)], types)}</h2>\n")
         for sentence in sentences:
-            body = "".join(segment_html(segment, types) for segment in segments(sentence))
-            file.write(f'<p dir="auto">{body}</p>\n')
+            file.write(f'<p dir="auto">{to_html(segments(sentence), types)}</p>\n')
     file.write(FOOT)
-
-
-def segment_html(segment: Segment, types: Sequence[str]) -> str:
-    """A segment as HTML; mentions and tags are marked."""
-    text, start, kind, probability = segment
-    if not kind:
-        return as_html(text)
-    shade = types.index(kind) % len(SHADES)
-    about = f"{kind}, probability {probability:.{DIGITS}f}, characters {start} to {start + len(text)}"
-    label = f"<small>{escape(kind)} {probability:.2f}</small>"
-    return f'<mark class="k{shade}" title="{escape(about)}">{as_html(text)}{label}</mark>'
-
-
-def as_html(text: str) -> str:
-    """The text with markup and control characters escaped."""
-    return escape(CONTROLS.sub(escaped, text))
 
 
 def segments(tagged: TaggedSentence) -> Iterator[Segment]:
     """The whole text of the sentence, split at its mentions or tags."""
     it, done = tagged.sentence, 0
     for start, end, kind, probability in labeled_spans(tagged):
-        yield it.text[done : start - it.start], it.start + done, "", 0.0
-        yield it.text[start - it.start : end - it.start], start, kind, probability
+        yield Segment(it.text[done : start - it.start])
+        title = f"{kind}, probability {probability:.{DIGITS}f}, characters {start} to {end}"
+        yield Segment(it.text[start - it.start : end - it.start], kind, f"{probability:.2f}", title=title)
         done = end - it.start
-    yield it.text[done:], it.start + done, "", 0.0
+    yield Segment(it.text[done:])
 
 
 def labeled_spans(tagged: TaggedSentence) -> Iterator[tuple[int, int, str, float]]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
+from ner_experiments.analysis.error_grids import (
+    HEADINGS,
+    bar,
+    calibration_grid,
+    confusion_grid,
+    groups_grid,
+    kinds_grid,
+    looser_grid,
+)
 from ner_experiments.analysis.row_errors import (
     Mean,
     MeanBucket,
@@ -42,13 +50,6 @@ CALIBRATION_TEXT = (
     "Share of correct mentions among those predicted with similar probability. The expected calibration error "
     "is the mean distance from the dotted line (Guo et al. 2017)."
 )
-HEADINGS = {
-    TYPE: "type",
-    LENGTH: "length of the mention, tokens",
-    SEEN: "occurrence in train",
-    FREQUENCY: "frequency in train",
-    SENTENCE_LENGTH: "length of the sentence, tokens",
-}
 MAX_DRAWN = 14
 """Rows of a table whose F1 by group is drawn."""
 MAX_CALIBRATED = 20
@@ -142,27 +143,12 @@ def row_sections(row: RowErrors) -> list[Section | None]:
     ]
 
 
-def bar(name: str, mean: Mean) -> Value:
-    """A mean in percent."""
-    return Value(name, 100 * mean.value, 100 * mean.low, 100 * mean.high)
-
-
 def looser_section(scores: Mapping[str, Summary]) -> Section | None:
     """Mean F1 of the types, and F1 by looser matches."""
     if not scores:
         return None
-    lines = [
-        [name, f"{percent.mean:.2f}", cells.interval(percent)]
-        for name, it in scores.items()
-        for percent in [in_percent(it)]
-    ]
-    table = Grid(("score", "%", "95 % over seeds"), lines, "Scores beside F1, on test")
+    table = replace(looser_grid(scores), caption="Scores beside F1, on test")
     return Section("looser", "Looser scores", [LOOSER_TEXT], [table])
-
-
-def in_percent(it: Summary) -> Summary:
-    low, high = (None if end is None else 100 * end for end in (it.low, it.high))
-    return replace(it, mean=100 * it.mean, low=low, high=high)
 
 
 def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:
@@ -170,14 +156,8 @@ def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:
     if not kinds:
         return None
     bars = [bar(name, mean) for name, mean in kinds.items()]
-    grid = Grid(("error", "% of gold mentions", "95 %"), [bar_cells(bar) for bar in bars])
-    plot = bar_plot(bars, "% of gold mentions", "Errors by kind", grid)
+    plot = bar_plot(bars, "% of gold mentions", "Errors by kind", kinds_grid(kinds))
     return Section("kinds", "Errors by kind", [KINDS_TEXT, explain_intervals(kinds.values())], plots=[plot])
-
-
-def bar_cells(bar: Value) -> list[str]:
-    """Label, value and interval."""
-    return [bar.row, f"{bar.value:.2f}", cells.interval(bar)]
 
 
 def group_sections(row: RowErrors) -> list[Section | None]:
@@ -196,32 +176,14 @@ def group_sections(row: RowErrors) -> list[Section | None]:
 def breakdown_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
     """F1 of each group as bars."""
     bars = [bar(group, bucket.f1) for group, bucket in groups.items()]
-    lines = [
-        [
-            group,
-            f"{100 * bucket.precision:.2f}",
-            f"{100 * bucket.recall:.2f}",
-            *bar_cells(bar(group, bucket.f1))[1:],
-            f"{bucket.gold:,}",
-        ]
-        for group, bucket in groups.items()
-    ]
-    heading = HEADINGS.get(name, name)
-    grid = Grid((heading, "precision", "recall", "F1", "95 % of F1", "gold"), lines)
-    return bar_plot(bars, "test F1", f"F1 by {heading}", grid)
+    return bar_plot(bars, "test F1", f"F1 by {HEADINGS.get(name, name)}", groups_grid(name, groups))
 
 
 def confusion_section(confusion: MeanConfusion | None) -> Section | None:
-    """Confusion matrix with a line per gold type, shaded by share of the line."""
+    """Confusion matrix with a line per gold type."""
     if confusion is None:
         return None
-    lines = [
-        [name, *(f"{n:,.1f}".removesuffix(".0") for n in row)]
-        for name, row in zip(confusion.names, confusion.counts, strict=True)
-    ]
-    heat = [[n / max(1.0, sum(row)) for n in row] for row in confusion.counts]
-    table = Grid(("gold", *confusion.names), lines, "Gold and predicted types", heat=heat)
-    return Section("confusion", "Confusion of types", [CONFUSION_TEXT], [table])
+    return Section("confusion", "Confusion of types", [CONFUSION_TEXT], [confusion_grid(confusion)])
 
 
 def calibration_section(calibration: MeanCalibration | None, runs: int) -> Section | None:
@@ -230,15 +192,10 @@ def calibration_section(calibration: MeanCalibration | None, runs: int) -> Secti
         return None
     bars = [bar(f"{bin_.start:.1f} to {bin_.end:.1f}", bin_.correct) for bin_ in calibration.bins]
     means = [100 * bin_.mean for bin_ in calibration.bins]
-    lines = [
-        [bar.row, f"{bin_.count:,}", f"{mean:.2f}", *bar_cells(bar)[1:]]
-        for bar, bin_, mean in zip(bars, calibration.bins, means, strict=True)
-    ]
-    grid = Grid(("probability", "mentions", "mean, %", "correct, %", "95 %"), lines)
     error = bar("", calibration.error)
     text = f"Expected calibration error {error.value:.2f} % ({cells.interval(error)})."
     if calibration.error.runs < runs:
         text += f" Of {calibration.error.runs} of the {runs} runs."
-    plot = reliability(bars, means, "Calibration on test", grid)
+    plot = reliability(bars, means, "Calibration on test", calibration_grid(calibration))
     texts = [CALIBRATION_TEXT, f"{text} {explain_intervals(calibration.means)}"]
     return Section("calibration", "Calibration", texts, plots=[plot])

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from ner_experiments.analysis.disagreements import correct_sentences, is_correct
-from ner_experiments.data.tags import spans
-from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import Run
+from ner_experiments.analysis.disagreements import correct_sentences
+from ner_experiments.analysis.sentences import sentence, types_of, with_sentences
 from ner_experiments.tables.scores import Result
+from ner_experiments.view.mentions import Sentence
 
 MAX_SENTENCES = 300
 """Number of sentences on a page; more only if each pair of rows needs at least one."""
 DIGITS = 9
 """Shares are compared after rounding to this many digits."""
-Segments = list[tuple[str, str]]
-"""A sentence as segments of mention type, empty outside mentions, and words."""
 
 
 @dataclass(frozen=True)
-class ShownSentence:
-    """A test sentence of the page with its 1-based number.
+class Case:
+    """A test sentence of the page with its number from 1.
 
     correct, wrong: indices of the rows that tag it so with some seed.
     """
 
     number: int
+    sentence: Sentence
     correct: list[int]
     wrong: list[int]
-    gold: Segments
-    predicted: list[tuple[str, Segments, bool]]
 
 
 def correct_shares(results: Sequence[Result]) -> np.ndarray:
@@ -63,7 +59,7 @@ def context(results: Sequence[Result]) -> dict[str, Any]:
         for own in [with_sentences(result.runs)]
     }
     readable = {index: result for index, result in with_text.items() if result.runs}
-    cases: list[ShownSentence] = []
+    cases: list[Case] = []
     if len(readable) < 2:
         texts.append("No sentences here: archived runs have none, for the licenses of corpora.")
     else:
@@ -83,7 +79,7 @@ def context(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def num_shown(shares: np.ndarray, cases: Sequence[ShownSentence]) -> dict[tuple[int, int], str]:
+def num_shown(shares: np.ndarray, cases: Sequence[Case]) -> dict[tuple[int, int], str]:
     """Number of sentences shown for each pair of rows that has sentences on the page."""
     texts = {}
     for line, column in permutations(range(len(shares)), 2):
@@ -93,10 +89,6 @@ def num_shown(shares: np.ndarray, cases: Sequence[ShownSentence]) -> dict[tuple[
     return texts
 
 
-def with_sentences(runs: Mapping[int, Run]) -> dict[int, Run]:
-    return {seed: run for seed, run in runs.items() if not run.archived}
-
-
 def archived_label(result: Result) -> str:
     """Label of a row with archived runs, and their seeds if others have sentences; empty without archived runs."""
     seeds = [f"{seed}" for seed, run in result.runs.items() if run.archived]
@@ -104,26 +96,28 @@ def archived_label(result: Result) -> str:
     return f"{result.row.label}{suffix}" if seeds else ""
 
 
-def select_cases(rows: Mapping[int, Result]) -> tuple[list[ShownSentence], str]:
+def select_cases(rows: Mapping[int, Result]) -> tuple[list[Case], str]:
     """The sentences that rank highest for some pair of rows, and the criterion as text. rows: by index on the page."""
     indices, results = list(rows), list(rows.values())
     shares = correct_shares(results)
     predictions = [{seed: run.predicted() for seed, run in result.runs.items()} for result in results]
     gold = next(iter(predictions[0].values()))
     selected, each = select(shares, np.array([len(sentence.words) for sentence in gold]))
+    labels = [result.row.label for result in results]
+    task = next(iter(results[0].runs.values())).metrics["task"]
+    tagged = {
+        int(number): [{seed: run[number] for seed, run in runs.items()} for runs in predictions]
+        for number in selected
+    }
+    types = types_of((it for rows in tagged.values() for row in rows for it in row.values()), task)
     cases = []
-    for number in selected:
-        predicted = [
-            variant
-            for result, runs in zip(results, predictions, strict=True)
-            for variant in variants(result.row.label, {seed: run[number] for seed, run in runs.items()})
-        ]
-        share, sentence = shares[:, number], gold[number]
+    for number, by_row in tagged.items():
+        share = shares[:, number]
         correct = [indices[row] for row in np.flatnonzero(share > 0)]
         wrong = [indices[row] for row in np.flatnonzero(share < 1)]
-        cases.append(
-            ShownSentence(int(number) + 1, correct, wrong, to_segments(sentence, sentence.gold), predicted)
-        )
+        of_rows = list(zip(labels, by_row, strict=True))
+        shown = sentence(f"Sentence {number + 1}", of_rows, task, types)
+        cases.append(Case(number + 1, shown, correct, wrong))
     criterion = f", at least {each} for each pair of rows with as many: those that weigh most in its number"
     return cases, criterion if each < shares.shape[1] else ""
 
@@ -152,34 +146,3 @@ def best_ranks(shares: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         order = np.lexsort((lengths, -weights))[: np.count_nonzero(weights)]
         best[order] = np.minimum(best[order], np.arange(len(order)))
     return best
-
-
-def variants(label: str, by_seed: Mapping[int, Predicted]) -> Iterator[tuple[str, Segments, bool]]:
-    """Each tagging of the sentence by a row, with its seeds if they differ, and whether it is correct."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for seed, sentence in by_seed.items():
-        groups.setdefault(sentence.predicted, []).append(seed)
-    for tags, seeds in groups.items():
-        sentence = by_seed[seeds[0]]
-        suffix = "" if len(groups) == 1 else f", seed {', '.join(map(str, seeds))}"
-        yield f"{label}{suffix}", to_segments(sentence, tags), is_correct(tags, sentence.gold)
-
-
-def to_segments(sentence: Predicted, tags: Sequence[str]) -> Segments:
-    """Mentions and the words between them; for tags other than mentions, each word, marked if its tag is wrong."""
-    words = sentence.words
-    try:
-        mentions = sorted(spans(tags))
-    except ValueError:
-        return [
-            ("" if tag == gold else tag, word)
-            for word, tag, gold in zip(words, tags, sentence.gold, strict=True)
-        ]
-    segments: Segments = []
-    end = 0
-    for start, stop, kind in mentions:
-        if start > end:
-            segments.append(("", " ".join(words[end:start])))
-        segments.append((kind, " ".join(words[start:stop])))
-        end = stop
-    return [*segments, ("", " ".join(words[end:]))] if end < len(words) else segments

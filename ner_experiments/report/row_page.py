@@ -7,12 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from ner_experiments.analysis import archive
-from ner_experiments.analysis.errors import num_errors
+from ner_experiments.analysis.row_errors import RowErrors
+from ner_experiments.analysis.sentences import NAMES, by_kind, types_of, with_sentences
 from ner_experiments.analysis.statistics import summarize
-from ner_experiments.report.pair_page import to_segments, variants, with_sentences
 from ner_experiments.report.run_plots import (
     BAND_TEXT,
     MAX_SEEDS,
@@ -20,9 +18,8 @@ from ner_experiments.report.run_plots import (
     dev_and_loss_curves,
     line_plot,
 )
-from ner_experiments.report.site import Section, SentenceView
+from ner_experiments.report.site import Section
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
 from ner_experiments.view.cells import interval
 from ner_experiments.view.charts import Value
@@ -31,7 +28,9 @@ from ner_experiments.view.table import Grid
 Runs = Mapping[int, Run]
 """Runs by seed."""
 MAX_SENTENCES = 50
-"""Number of sentences shown."""
+"""Number of sentences shown that have most errors."""
+MAX_OF_KIND = 20
+"""Number of further sentences shown with each kind of error."""
 ERRORS_EXPLAINED = {
     "mentions": "an error is a missing or a spurious mention.",
     "tags": "an error is a wrong tag. Wrong tags are marked.",
@@ -189,30 +188,23 @@ def settings_section(runs: Runs) -> Section:
     )
 
 
-def worst_section(runs: Mapping[int, Run]) -> Section | None:
-    """The test sentences with the most errors, as each run tags them; None without errors or without sentences."""
-    readable = with_sentences(runs)
-    if not readable:
-        return None
-    errors = np.mean([num_errors(run.counts()) for run in readable.values()], axis=0)
-    if not errors.any():
-        return None
-    predicted = {seed: run.predicted() for seed, run in readable.items()}
-    worst = [number for number in np.argsort(-errors, kind="stable")[:MAX_SENTENCES] if errors[number]]
-    sentences = [
-        worst_sentence(
-            int(number) + 1, errors[number], {seed: of_run[number] for seed, of_run in predicted.items()}
-        )
-        for number in worst
-    ]
-    task = next(iter(readable.values())).metrics["task"]
-    count = f"{np.count_nonzero(errors):,} of {len(errors):,} test sentences have errors"
-    text = f"{count}; the {len(sentences)} with most are shown. Means over runs; {ERRORS_EXPLAINED[task]}"
-    return Section("worst", "Sentences with most errors", [text], sentences=sentences)
+def worst_section(row: RowErrors) -> Section | None:
+    """The test sentences with the most errors and further ones with each kind of error, as each run tags them.
 
-
-def worst_sentence(number: int, errors: float, by_seed: Mapping[int, Predicted]) -> SentenceView:
-    """A sentence with its mean number of errors over seeds, and the predictions of each seed."""
-    first = next(iter(by_seed.values()))
-    title = f"Sentence {number}, errors: {f'{errors:.1f}'.removesuffix('.0')}"
-    return SentenceView(title, to_segments(first, first.gold), list(variants("predicted", by_seed)))
+    None without errors or without sentences.
+    """
+    if not row.wrong:
+        return None
+    of_kinds = by_kind(row.wrong[MAX_SENTENCES:], MAX_OF_KIND).values()
+    shown = [*row.wrong[:MAX_SENTENCES], *(it for of_kind in of_kinds for it in of_kind)]
+    task = row.wrong[0].task
+    types = types_of((it for one in shown for it in one.by_seed.values()), task)
+    kinds = [(name, text) for name, text in NAMES.items() if any(it.kinds[name] for it in shown)]
+    total = len(next(iter(with_sentences(row.runs).values())).predicted())
+    count = f"{len(row.wrong):,} of {total:,} test sentences have errors"
+    more = f", at most {MAX_OF_KIND} further ones of each kind" if len(shown) > MAX_SENTENCES else ""
+    text = (
+        f"{count}; {len(shown)} are shown: those with most{more}. Means over runs; {ERRORS_EXPLAINED[task]}"
+    )
+    sentences = [it.shown(types) for it in shown]
+    return Section("worst", "Sentences with errors", [text], sentences=sentences, kinds=kinds)

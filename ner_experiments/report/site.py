@@ -21,11 +21,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ner_experiments.report.pair_page import Segments
 from ner_experiments.runs.provenance import package_digest
 from ner_experiments.tables.plots import Plot
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.view import vega
+from ner_experiments.view.mentions import STYLE, Segment, Sentence, to_html
 from ner_experiments.view.table import Grid
 
 LIBRARY = "charts.js"
@@ -37,19 +37,11 @@ INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 @dataclass(frozen=True)
-class SentenceView:
-    """A sentence with its gold mentions and predictions: label, tagged text, and whether all of it is correct."""
-
-    title: str
-    gold: Segments
-    predicted: Sequence[tuple[str, Segments, bool]]
-
-
-@dataclass(frozen=True)
 class Section:
     """A section of a page.
 
-    texts stand above the tables and plots, notes below. small: plots are small multiples. folded: title and content of
+    texts stand above the tables and plots, notes below. small: plots are small multiples. kinds: value and text of the
+    kinds of errors by which the sentences can be filtered. folded: title and content of
     collapsed details.
     """
 
@@ -61,7 +53,8 @@ class Section:
     small: bool = False
     notes: Sequence[str] = ()
     points: Sequence[str] = ()
-    sentences: Sequence[SentenceView] = ()
+    sentences: Sequence[Sentence] = ()
+    kinds: Sequence[tuple[str, str]] = ()
     links: Sequence[tuple[str, str]] = ()
     folded: Sequence[tuple[str, str]] = ()
 
@@ -79,6 +72,7 @@ class Site:
         self.digests: dict[str, str] = {}
         self.library = None if has_library(folder) else executor().submit(vega.javascript)
         self.style, self.script = (Markup(asset(f"report.{kind}")) for kind in ("css", "js"))
+        self.style += Markup(STYLE)
 
     @property
     def policy(self) -> str:
@@ -99,6 +93,7 @@ class Site:
         )
         environment.globals["site"] = self
         environment.filters["visible"] = visible
+        environment.filters["tagged"] = tagged
         environment.filters["brief"] = brief
         environment.filters["code"] = as_code
         return environment
@@ -189,6 +184,10 @@ def visible(text: Any) -> str:
         f"⟨U+{ord(letter):04X}⟩" if unicodedata.category(letter) in INVISIBLE else letter
         for letter in str(text)
     )
+
+
+def tagged(segments: Sequence[Segment], types: Sequence[str]) -> Markup:
+    return Markup(to_html(segments, types, visible))
 
 
 def brief(text: str) -> str:

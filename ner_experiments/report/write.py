@@ -304,7 +304,7 @@ def write_row(
         *row_page.sections(runs),
         *error_tables.row_sections(row_errors),
         attention_page.section([maps[name]]) if name in maps else None,
-        row_page.worst_section(runs),
+        row_page.worst_section(row_errors),
         row_page.settings_section(runs),
     ]
     site.write(

@@ -56,6 +56,16 @@ class Grid:
         """A table of GitHub's Markdown."""
         return markdown_table(self.headings, [":--", *("--:" for _ in self.headings[1:])], *self.lines)
 
+    def aligned(self) -> str:
+        """The table of `markdown`, with cells padded to columns."""
+        first, *others = (max(map(len, column)) for column in zip(self.headings, *self.lines, strict=True))
+        rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
+        lines = (
+            [name.ljust(first), *map(str.rjust, row, others)]
+            for name, *row in (self.headings, rule, *self.lines)
+        )
+        return markdown_table(*lines)
+
     def latex(self) -> str:
         """A tabular for \\usepackage{booktabs}."""
         heading, *lines = (" & ".join(map(latex, line)) + r" \\" for line in (self.headings, *self.lines))

@@ -209,14 +209,16 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     found = rows(dict.fromkeys(folders, ""))
     group = found[0].breakdown["seen"]["with this type"]
     figures = [f"{100 * it:.2f}" for it in (group.precision, group.recall, group.f1.value)]
-    interval = f"[{100 * group.f1.low:.2f}, {100 * group.f1.high:.2f}]"
-    assert ["with this type", str(group.gold), *figures, interval] in cells(printed)
+    interval = f"{100 * group.f1.low:.2f} to {100 * group.f1.high:.2f}"
+    assert ["with this type", *figures, interval, str(group.gold)] in cells(printed)
     (pair,) = pairs(found)
     total = pair.agreements.total
     counts = [f"{it:.1f}".removesuffix(".0") for it in (total.both, total.first, total.second, total.neither)]
     assert ["all", *counts] in cells(printed)
-    assert f"### {len(pair.cases)} sentences that one row tags correctly more often" in printed
-    assert printed.count("\nSentence ") == 5
+    _, _, sentences = printed.partition(
+        f"### {len(pair.cases)} sentences that one row tags correctly more often"
+    )
+    assert sentences.count("\nSentence ") == 5
     assert cli(["errors", *map(str, folders), "--json", "--sentences", "2"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["rows"][0]["breakdown"]["seen"]["with this type"]["f1"]["value"] == group.f1.value
@@ -239,7 +241,7 @@ def test_the_command_names_the_intervals_of_one_run_among_several(
     assert cli(["errors", *map(str, folders)]) == 0
     printed = capsys.readouterr().out
     assert found is not None
-    interval = f"[{100 * found.low:.2f}, {100 * found.high:.2f}]"
+    interval = f"{100 * found.low:.2f} to {100 * found.high:.2f}"
     assert ["expected error", "", "", f"{100 * found.error:.2f}", interval] in cells(printed)
     assert f" {' '.join(INTERVALS.values())}\n" in printed
 

@@ -13,8 +13,8 @@ from tiny_runs import columns_of_test
 
 from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
-from ner_experiments.predict.output import for_terminal
 from ner_experiments.runs.predictions import read
+from ner_experiments.view.mentions import for_terminal
 
 LONG = 100_000
 GIB = 2**30

@@ -111,7 +111,9 @@ def test_calibration_is_shown_bin_by_bin(row: RowErrors) -> None:
     section = calibration_section(row.calibration(), 2)
     assert section is not None
     assert "Expected calibration error 10.00 %" in section.texts[1]
-    assert section.plots[0].grid.lines == [["0.8 to 0.9", "8", "85.00", "75.00", "75.00 to 75.00"]]
+    (first, error) = section.plots[0].grid.lines
+    assert first == ["0.8 to 0.9", "8", "85.00", "75.00", "75.00 to 75.00"]
+    assert error == ["expected error", "", "", "10.00", "10.00 to 10.00"]
 
 
 def test_a_bin_of_one_run_alone_has_the_interval_of_its_sentences(row: RowErrors) -> None:

@@ -40,16 +40,6 @@ def test_pairs_are_counted_as_a_loop_over_seeds_and_sentences_does() -> None:
     assert [found[number][number] for number in range(3)] == [None] * 3
 
 
-def test_a_sentence_is_shown_in_stretches_with_their_types() -> None:
-    words = ("Ann", "Lee", "saw", "Rome", ".")
-    sentence = Predicted(words, ("B-PER", "I-PER", "O", "B-LOC", "O"), ("O",) * 5)
-    found = pair_page.to_segments(sentence, sentence.gold)
-    assert found == [("PER", "Ann Lee"), ("", "saw"), ("LOC", "Rome"), ("", ".")]
-    assert pair_page.to_segments(sentence, sentence.predicted) == [("", "Ann Lee saw Rome .")]
-    parts = Predicted(("a", "b"), ("DT", "NN"), ("DT", "VB"))
-    assert pair_page.to_segments(parts, parts.predicted) == [("", "a"), ("VB", "b")]
-
-
 class Archived(ArchivedRun):
     def counts(self) -> np.ndarray:
         return np.array(self.metrics["counts"])
@@ -65,9 +55,9 @@ def test_archived_runs_count_in_the_pairs_without_their_sentences() -> None:
     right, wrong = [1, 1, 1], [0, 0, 1]
     archived = Archived(Path(), {"counts": [right, wrong]}, {})
     runs = (
-        {1: Tagged(Path(), {"counts": [right, right]}), 2: archived},
+        {1: Tagged(Path(), {"task": "mentions", "counts": [right, right]}), 2: archived},
         {1: archived},
-        {1: Tagged(Path(), {"counts": [wrong, wrong]})},
+        {1: Tagged(Path(), {"task": "mentions", "counts": [wrong, wrong]})},
     )
     rows = spec.load("yang2020_table13").rows[:3]
     found = pair_page.context([Result(row, runs=own) for row, own in zip(rows, runs, strict=True)])

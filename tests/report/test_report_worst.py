@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 from toy_rows import TEST, TOY, finish
 
+from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.loggers import final
 from ner_experiments.report import row_page
-from ner_experiments.report.pair_page import Segments
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run, open_run
+from ner_experiments.view.mentions import Segment, Tagging, in_brackets
 
 
 def runs(folder: Path, *num_wrong: int) -> dict[int, Run]:
@@ -24,6 +25,7 @@ def test_of_one_run_they_are_what_loggers_show(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_page, "MAX_SENTENCES", most)
+    monkeypatch.setattr(row_page, "MAX_OF_KIND", 0)
     own = runs(tmp_path, 20)
     expected = [
         (f"Sentence {number}, errors: {errors}", gold, predicted)
@@ -31,21 +33,23 @@ def test_of_one_run_they_are_what_loggers_show(
         if errors
     ]
     assert len(expected) == min(most, sum("B-" in " ".join(it.tags) for it in TEST[:20]))
-    section = row_page.worst_section(own)
+    section = row_page.worst_section(RowErrors("", own))
     assert section is not None
     found = []
     for sentence in section.sentences:
-        ((who, segments, right),) = sentence.predicted
-        assert (who, right) == ("predicted", False)
-        found.append((sentence.title, bracketed(sentence.gold), bracketed(segments)))
+        gold, predicted = sentence.taggings
+        assert (predicted.label, predicted.correct) == ("predicted", False)
+        title = sentence.title.removesuffix(" (missing)")
+        found.append((title, in_brackets(gold.segments), in_brackets(map(unmarked, predicted.segments))))
     assert found == expected
 
 
-def bracketed(segments: Segments) -> str:
-    return " ".join(f"[{text}]{kind}" if kind else text for kind, text in segments)
+def unmarked(it: Segment) -> Segment:
+    """The segment as the run tagged it: these runs miss what they get wrong."""
+    return Segment(it.text) if it.wrong else it
 
 
-class Tagging(Run):
+class TokensTagged(Run):
     """A run that tagged a corpus of four tokens, token by token."""
 
     def predicted(self) -> list[Predicted]:
@@ -59,25 +63,27 @@ class Tagging(Run):
 def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> None:
     tagged = {1: ["DT NN", "VB NN"], 2: ["DT VB", "NN NN"], 4: ["DT VB", "NN VB"]}
     made = {
-        seed: Tagging(Path(), {"task": "tags", "tags": [it.split() for it in of_seed]})
+        seed: TokensTagged(Path(), {"task": "tags", "tags": [it.split() for it in of_seed]})
         for seed, of_seed in tagged.items()
     }
-    section = row_page.worst_section(made)
+    section = row_page.worst_section(RowErrors("", made))
     assert section is not None
-    assert section.texts[0].startswith("2 of 2 test sentences have errors; the 2 with most are shown.")
+    assert section.texts[0].startswith("2 of 2 test sentences have errors; 2 are shown: those with most.")
     second, first = section.sentences
     assert (second.title, first.title) == ("Sentence 2, errors: 1", "Sentence 1, errors: 0.7")
-    assert first.predicted == [
-        ("predicted, seed 1", [("", "a"), ("", "b")], True),
-        ("predicted, seed 2, 4", [("", "a"), ("VB", "b")], False),
+    wrong = [Segment("a "), Segment("b", "VB", "gold NN", True)]
+    assert first.taggings[1:] == [
+        Tagging("predicted, seed 1", [Segment("a b")], True),
+        Tagging("predicted, seed 2, 4", wrong, False),
     ]
-    assert [who for who, _, _ in second.predicted] == [f"predicted, seed {seed}" for seed in (1, 2, 4)]
+    assert [it.label for it in second.taggings[1:]] == [f"predicted, seed {seed}" for seed in (1, 2, 4)]
 
 
 def test_archived_runs_and_runs_without_errors_show_no_sentences(tmp_path: Path) -> None:
     own = runs(tmp_path, 0, 20)
     archived = {seed: ArchivedRun(run.folder, run.metrics, {}) for seed, run in own.items()}
-    assert row_page.worst_section(archived) is None
-    assert row_page.worst_section({1: own[1]}) is None
-    alone, both = row_page.worst_section({2: own[2]}), row_page.worst_section({1: archived[1], 2: own[2]})
+    assert row_page.worst_section(RowErrors("", archived)) is None
+    assert row_page.worst_section(RowErrors("", {1: own[1]})) is None
+    alone = row_page.worst_section(RowErrors("", {2: own[2]}))
+    both = row_page.worst_section(RowErrors("", {1: archived[1], 2: own[2]}))
     assert alone == both
