@@ -1,0 +1,94 @@
+"""`ner-experiments new model NAME`: write an architecture of your own to start from, with config, search and test."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+from ner_experiments.config.conf import PACKAGE, file_of
+from ner_experiments.config.config_dirs import config_dirs
+from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import truncated_repr
+from ner_experiments.view import pages
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
+    parser.description = (
+        "Write an architecture to start from: a module (layers of a BiLSTM with highway connections), its config, its "
+        "search space, and a test of its equation and of padding. In a checkout they go beside the suite's own; "
+        "elsewhere the module and the test into the present folder, the configs below the folder of --config-dir "
+        "(./conf). Prints the commands that test, train and search it."
+    )
+    parser.add_argument("kind", choices=("model",), help="what to write")
+    parser.add_argument("name", metavar="NAME", help="lower-case letters, digits and _; chosen by model=NAME")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the files, print them and the next commands, and return exit status 0.
+
+    Raises ValueError, before anything is written, for a name that is no module's or is taken, and for a file that
+    exists.
+    """
+    name = arguments.name
+    in_checkout = Path.cwd() == PACKAGE.parent
+    check_name(name, in_checkout)
+    folder = Path("conf") if in_checkout else next(iter(reversed(config_dirs())), Path("conf"))
+    module = Path("ner_experiments/models" if in_checkout else "", f"{name}.py")
+    test = Path("tests/models" if in_checkout else "", f"test_{name}.py")
+    files = {
+        module: "new_model.py.j2",
+        folder / "model" / f"{name}.yaml": "new_model.yaml.j2",
+        folder / "search" / f"{name}.yaml": "new_search.yaml.j2",
+        test: "new_test.py.j2",
+    }
+    if existing := next(filter(Path.exists, files), None):
+        raise ValueError(f"{existing}: already exists, and nothing is overwritten")
+    context = {
+        "name": name,
+        "module": ".".join(module.with_suffix("").parts),
+        "class_name": f"{''.join(map(str.capitalize, name.split('_')))}BiLSTM",
+    }
+    for path, template in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as part:
+            part.write_text(pages.environment().get_template(template).render(context), encoding="utf-8")
+        print(f"written: {path}")
+    train = "python run.py" if in_checkout else "PYTHONPATH=. ner-experiments train"
+    option = "" if in_checkout else f" --config-dir {folder}"
+    print("next:")
+    print(f"  python -m pytest -q {test}")
+    print(f"  {train} model={name} data=toy_en trainer=smoke{option}")
+    print(f"  {train} -m search={name} data=toy_en trainer.max_epochs=2 hydra.sweeper.n_trials=3{option}")
+    return 0
+
+
+def check_name(name: str, in_checkout: bool) -> None:
+    """Raise ValueError for a name that no module can have, or that is taken, with one that is free."""
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        words = "_".join(re.findall("[a-z0-9]+", name.lower())).lstrip("0123456789_") or "model"
+        free = _free(words, in_checkout)
+        raise ValueError(
+            f"{truncated_repr(name)}: expected lower-case letters, digits and _, from a letter on, such as {free}"
+        )
+    if by := _taken(name, in_checkout):
+        raise ValueError(f"{name}: {by}; {_free(name, in_checkout)} is free")
+
+
+def _free(name: str, in_checkout: bool) -> str:
+    names = [name, *(f"{name}_{number}" for number in range(2, 100))]
+    return next(it for it in names if not keyword.iskeyword(it) and not _taken(it, in_checkout))
+
+
+def _taken(name: str, in_checkout: bool) -> str:
+    """What has the name already; empty if nothing has it."""
+    if (config := file_of(f"model/{name}")).exists():
+        return f"there is a model of that name ({config})"
+    if not in_checkout and not Path(f"{name}.py").exists() and find_spec(name):
+        return "there is a Python package of that name, which the module would hide"
+    return ""
