@@ -18,8 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command to its parser."""
     parser.description = (
         "Write a finished run's tagger, decoding included, as model.pt2 (torch.export) and model.onnx, with "
-        "encoder.json, which describes its inputs, and a model card. Each file is verified: unless it "
-        "reproduces the run's own tags, nothing is written. docs/predict.md explains how to use them."
+        "encoder.json, which describes its inputs, tag.py, which tags text by NumPy and ONNX Runtime alone, and a "
+        "model card. Each file is verified: unless it reproduces the run's own tags, nothing is written. "
+        "docs/predict.md explains how to use them."
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
     parser.add_argument(
@@ -70,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"the run's own tags on {number:,} sentences ({exported.checked.origin})")
     for name, difference in exported.differences.items():
         print(f"{folder / name}: scores differ by at most {difference:.1e}")
-    for name in ("encoder.json", "README.md"):
-        print(folder / name)
+    for name in ("encoder.json", "tag.py", "tokens.py", "README.md"):
+        if (folder / name).exists():
+            print(folder / name)
     return 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
@@ -32,17 +32,17 @@ COUNTS = ("gold", "predicted", "correct")
 SPLITS = ("dev", "test")
 
 
-def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
+def card(run: Run, origin: str, differences: Mapping[str, float], names: Collection[str]) -> str:
     """The card as Markdown.
 
     origin: describes the sentences that the export was verified on.
-    differences: file of the export -> its largest difference of a score from the run's.
+    differences: file of the export -> its largest difference of a score from the run's. names: of all files.
     """
     cfg, metrics = run.config, run.metrics
     scored = [split for split in SPLITS if split in metrics]
     parts = {
         "Model": model(run, cfg),
-        "Files": files(origin, differences),
+        "Files": files(origin, differences, names),
         "Data": data(metrics["data"]),
         "Protocol": protocol(run, cfg),
         "Scores": scores(run, scored),
@@ -79,13 +79,15 @@ def class_summary(target: str) -> str:
     return f"`{target}`" + (f": {text.splitlines()[0]}" if text else "")
 
 
-def files(origin: str, differences: Mapping[str, float]) -> Iterator[str]:
+def files(origin: str, differences: Mapping[str, float], names: Collection[str]) -> Iterator[str]:
     """Lines on the files of the export and how they were verified; arguments as in `card`."""
     yield f"Each model file was loaded and verified on sentences: {origin}. It predicts the same tags as the run."
     yield ""
     for name, difference in differences.items():
         yield f"- `{name}`: scores differ from the run's by at most {difference:.1e}"
     yield "- `encoder.json`: how to compute the inputs, and the tag of each index"
+    if "tag.py" in names:
+        yield "- `tag.py`, `tokens.py`: `python tag.py FILE` tags text (`pip install numpy onnxruntime`); verified, too"
 
 
 def data(about: Mapping[str, Any]) -> Iterator[str]:

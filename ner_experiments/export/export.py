@@ -13,11 +13,13 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from ner_experiments import build
+from ner_experiments.data.corpus import Source
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.experiment_data import corpus_of
+from ner_experiments.experiment_data import corpus_of, source
+from ner_experiments.export import client, client_files
 from ner_experiments.export.card import card
-from ner_experiments.export.formats import FORMATS, Outputs, suppress_warnings
+from ner_experiments.export.formats import FORMATS, Onnx, Outputs, suppress_warnings
 from ner_experiments.export.inputs import check_exportable, description, random_sentences
 from ner_experiments.export.traceable import traceable
 from ner_experiments.runs import artifacts
@@ -69,14 +71,21 @@ def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
     check_exportable(encoder)
     checked = sentences_to_check(run, encoder, number)
     with atomic_folder(output) as part:
-        exported = Exported(output, checked, write(tagger, encoder, checked, part, format))
-        text = card(run, checked.origin, exported.differences)
-        (part / "README.md").write_text(text, encoding="utf-8")
+        text = source(run.config)
+        exported = Exported(output, checked, write(tagger, encoder, text, checked, part, format))
+        if Onnx.file in exported.differences and not (reason := client_files.obstacle(encoder, text.tokens)):
+            client_files.write(part)
+            check_client(tagger, encoder, checked.sentences, part)
+        elif Onnx.file in exported.differences:
+            log.warning("tag.py, which tags text without the suite, is left out: %s", reason)
+        names = [path.name for path in part.iterdir()]
+        about = card(run, checked.origin, exported.differences, names)
+        (part / "README.md").write_text(about, encoding="utf-8")
     return exported
 
 
 def write(
-    tagger: Tagger, encoder: Encoder, checked: CheckedSentences, folder: Path, format: str
+    tagger: Tagger, encoder: Encoder, text: Source, checked: CheckedSentences, folder: Path, format: str
 ) -> dict[str, float]:
     """Write the files, read each back and verify it. Returns file -> the largest difference of a score."""
     example = tensors(next(build.batches(encoder, random_sentences(encoder, EXAMPLE_SENTENCES))))
@@ -88,8 +97,23 @@ def write(
         differences[each.file] = max_difference(
             tagger, encoder, checked.sentences, each.read(path), each.file
         )
-    write_json(folder / "encoder.json", description(encoder, example))
+    write_json(folder / "encoder.json", description(encoder, example, text))
     return differences
+
+
+def check_client(tagger: Tagger, encoder: Encoder, sentences: Sequence[Sentence], folder: Path) -> None:
+    """Raise ValueError if tag.py gives another tag than the tagger."""
+    written, differing = client.Tagger(folder), 0
+    with torch.no_grad():
+        for batch in build.batches(encoder, sentences):
+            found = written.tags([sentences[number].words for number in batch.sentences.tolist()])
+            for row, tags in zip(build.decode(tagger, batch).tolist(), found, strict=True):
+                differing += [encoder.labels[tag] for tag in row[: len(tags)]] != tags
+    if differing:
+        raise ValueError(
+            f"tag.py does not reproduce the run: {differing:,} of {len(sentences):,} sentences have different tags; "
+            "nothing was written"
+        )
 
 
 def trace(tagger: Tagger, example: Mapping[str, Tensor]) -> ExportedProgram:

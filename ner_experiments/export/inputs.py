@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ner_experiments.config.identity import PLACES
 from ner_experiments.data.context import Context
+from ner_experiments.data.corpus import Source
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.inputs import Characters, Input, PretrainedWords, RandomWords
@@ -39,11 +40,15 @@ def check_exportable(encoder: Encoder, refused: Mapping[type[Input], str] = REFU
             raise ValueError(f"{name}: {type(part).__name__} cannot be exported: {reason}")
 
 
-def description(encoder: Encoder, example: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Content of encoder.json: tensors by name, labels by number, and class, settings and state of each input."""
+def description(encoder: Encoder, example: Mapping[str, Tensor], text: Source) -> dict[str, Any]:
+    """Content of encoder.json: tensors by name, labels by number, and class, settings and state of each input.
+
+    text: the corpus, whose tokens and lines say how raw text is split.
+    """
     return {
         "task": encoder.task,
         "labels": list(encoder.labels),
+        "raw_text": {"tokens": str(text.tokens), "lines": text.lines},
         "tensors": {
             name: {"dtype": str(x.dtype).removeprefix("torch."), "shape": list(AXES[: x.ndim])}
             for name, x in example.items()

@@ -1,4 +1,4 @@
-"""The command: its files, its card, what it refuses, and the example of docs/predict.md without torch."""
+"""The command: its files, its card, what it refuses, and tag.py without torch and the suite."""
 
 import json
 import re
@@ -6,28 +6,28 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 import pytest
 import torch
-from places import DOCS
 from run_to_export import copy_as, metrics_of, train_on, write_corpus
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
 from ner_experiments import build
 from ner_experiments.data import toy
+from ner_experiments.export import client, formats
 from ner_experiments.export import export as module
-from ner_experiments.export import formats
 from ner_experiments.export.card import MEASURES
 from ner_experiments.export.export import Exported, export, tensors, trace
 from ner_experiments.main import cli
-from ner_experiments.runs.predictions import iob2, read
+from ner_experiments.predict.tagger import load
+from ner_experiments.runs.predictions import read
 from ner_experiments.tagger import Tagger
 
-PAGE = DOCS / "predict.md"
 WITHOUT_TORCH = """
 import sys
 
@@ -81,23 +81,44 @@ def test_both_files_give_the_predictions_that_the_run_wrote(run: Path, exported:
     assert exported.checked.origin == "30 of dev, 40 of test, 30 random ones of its words and characters"
     assert exported.differences.keys() == {"model.pt2", "model.onnx"}
     assert {path.name for path in exported.folder.iterdir()} == {
-        *("model.pt2", "model.onnx", "encoder.json", "README.md"),
+        *("model.pt2", "model.onnx", "encoder.json", "tag.py", "tokens.py", "README.md"),
     }
     assert [path.name for path in run.glob(".export-*")] == []
 
 
-def test_the_example_of_the_docs_needs_no_torch(run: Path, exported: Exported) -> None:
-    """Its tags are those in the run's predictions/test.conll."""
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    (code,) = (block for block in blocks if "onnxruntime" in block)
-    sentences = read(run)
-    lines = "\n\n".join(" ".join(sentence.words) for sentence in sentences)  # blank lines are skipped
-    command = [sys.executable, "-c", WITHOUT_TORCH + code, str(exported.folder)]
-    result = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
+def test_tag_py_gives_the_mentions_of_the_run_and_needs_neither_torch_nor_the_suite(
+    run: Path, exported: Exported, tmp_path: Path
+) -> None:
+    text = "\n\n".join(" ".join(it.words) for it in read(run)) + "\nA word that is nówhere; 'é' in Paris's.\n"
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    code = f"{WITHOUT_TORCH}\nimport runpy\nrunpy.run_path(sys.argv[0], run_name='__main__')"
+    code = f"import sys; sys.argv[:1] = []; sys.path.insert(0, {str(exported.folder)!r})\n{code}"
+    command = [sys.executable, "-c", code, str(exported.folder / "tag.py"), str(tmp_path / "text.txt")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    found = [iob2(line.split()) for line in result.stdout.splitlines()]
-    assert found == [sentence.predicted for sentence in sentences]
-    assert {tag for sentence in sentences for tag in sentence.predicted} > {"O", "B-PER", "I-PER"}
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(it["line"], it["start"], it["text"], *map(tuple_of, it["mentions"])) for it in found] == [
+        (it.sentence.line, it.sentence.start, it.sentence.text, *map(tuple_of, map(asdict, it.mentions)))
+        for it in load(run).tag(text)
+    ]
+    assert {mention["type"] for it in found for mention in it["mentions"]} > {"PER"}
+
+
+def tuple_of(mention: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(mention[key] for key in ("start", "end", "type", "text"))
+
+
+def test_a_client_that_gives_other_tags_is_not_written(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        client.INPUTS, "RandomWords", lambda settings, learned: lambda words: [0] * len(words)
+    )
+    with pytest.raises(
+        ValueError, match=r"^tag.py does not reproduce the run: \d+ of 30 sentences have diff"
+    ):
+        export(run, tmp_path / "export", format="onnx", number=30)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_torch_file_needs_nothing_of_the_suite(run: Path, exported: Exported) -> None:

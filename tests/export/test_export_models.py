@@ -1,7 +1,12 @@
 """Exports predict the tagger's own tags, for each architecture, decoder, input and format."""
 
+import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +20,17 @@ from torch import Tensor, nn
 from ner_experiments.build import batches, build, build_encoder
 from ner_experiments.commands.smoke import write_vectors
 from ner_experiments.config.conf import names
+from ner_experiments.data import toy
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.pieces import Pieces
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.tokenize import tokenize_lines
 from ner_experiments.experiment_data import read_data
+from ner_experiments.export import client, client_files
 from ner_experiments.export.export import max_difference, tensors, trace
 from ner_experiments.export.formats import FORMATS, Format, Outputs
-from ner_experiments.export.inputs import REFUSED, check_exportable, random_sentences
+from ner_experiments.export.inputs import REFUSED, check_exportable, random_sentences, settings
 from ner_experiments.export.traceable import traceable
 from ner_experiments.modules.peephole import PeepholeLSTM
 from ner_experiments.tables.experiments import compose, joined
@@ -149,6 +157,44 @@ INPUTS = [
 def test_every_kind_of_input(overrides: list[str], tmp_path: Path) -> None:
     overrides = [it.replace("DATA", str(tmp_path)) for it in overrides]
     check([*files(tmp_path), *overrides, "decoder=softmax"], tmp_path)
+
+
+ENCODED = [
+    "words=vectors words.input.path=DATA/glove/glove.6B.100d.txt chars=cnn direct=spelling",
+    "words=li2020 chars=li2020 features=case direct=context direct.context.input.columns=[]",
+    "words.input.lowercase=true chars=lstm direct=gazetteer",
+]
+
+
+@pytest.mark.parametrize("overrides", ENCODED)
+def test_the_client_computes_every_input(overrides: str, tmp_path: Path) -> None:
+    """The same ids as the encoder, in any order of those of a token."""
+    _, encoder = untrained(*files(tmp_path), *overrides.replace("DATA", str(tmp_path)).split())
+    sentences = [*random_sentences(encoder, 50), *toy.sentences("en", "test", 30)]
+    expected = of(encoder, sentences)
+    for name, part in encoder.inputs.items():
+        encode = client.INPUTS[type(part).__name__](settings(part), json.loads(json.dumps(part.state())))
+        table = expected[name].numpy()
+        found = client.padded([encode(it.words) for it in sentences], table.shape)
+        for row, ids, it in zip(table, found, sentences, strict=True):
+            assert np.array_equal(np.sort(row[: len(it.words)]), np.sort(ids[: len(it.words)]))
+
+
+def test_the_client_splits_text_as_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client_files.write(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = import_module("tokens")
+    monkeypatch.delitem(sys.modules, "tokens")
+    text = (
+        "Mr. O'Neil's 3.5% of U.S. Inc. said: \"C'est l'été.\" 王小明住在上海。他说！\n"
+        "ქართული ენა. हिन्दी है।\n\n👩\u200d🔬 x\n"
+    )
+    for unit, lines in product(client_files.UNITS, (False, True)):
+        found, expected = (
+            [(it.text, it.start, it.offsets, it.line) for it in split(StringIO(text), unit, lines=lines)]
+            for split in (own.tokenize_lines, tokenize_lines)
+        )
+        assert found == expected
 
 
 def test_each_peephole_reads_the_cell_that_it_reads_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
