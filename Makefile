@@ -82,7 +82,7 @@ generated: .venv/installed    ## write docs/configuration.md, docs/python.ipynb 
 	$(BIN)/python docs/generated.py
 
 docs: .venv/docs    ## build the guides and the API reference as a site that opens from disk: site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet && echo site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict && echo site/index.html
 
 .venv/docs: .venv/installed
 	$(PIP) -e ".[docs]"

@@ -55,6 +55,16 @@ SECTIONS = {
 """The navigation: a page, or all pages of a folder. Pages that are not named come last."""
 
 
+SCRIPTS_USE = {
+    "predict.tagger": ["load", "TextTagger", "TaggedSentence", "Mention"],
+    "config.compose": ["compose", "jobs"],
+    "train": ["train"],
+    "runs.run": ["open_run", "Run"],
+    "runs.archived_run": ["archived_runs"],
+    "analysis.statistics": ["summarize", "difference"],
+}
+"""What the guide from Python uses, by module: the start of the reference."""
+
 LINK = re.compile(r'(\]\(|<img src=")([^)"\s#]+)(#[^)"\s]*)?([)"])')
 EQUATION = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 LOADED = re.compile(
@@ -81,7 +91,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=EQUATION.sub(equation, text)))
     for module in modules():
         dotted = reference(module).removeprefix("reference/").removesuffix(".md").replace("/", ".")
-        files.append(File.generated(config, reference(module), content=f"# `{dotted}`\n\n::: {dotted}\n"))
+        content = f"# `{dotted}`\n\n::: {dotted}\n" + (uses() if dotted == PACKAGE else "")
+        files.append(File.generated(config, reference(module), content=content))
     for path in sorted(linked):
         files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
     return files
@@ -113,6 +124,18 @@ def modules() -> list[str]:
 def reference(module: str) -> str:
     """The path of a module's page."""
     return f"reference/{module.removesuffix('/__init__.py').removesuffix('.py')}.md"
+
+
+def uses() -> str:
+    """Links to what scripts use, for the page of the package."""
+    lines = [
+        f"- [`{name}`]({PACKAGE}/{module.replace('.', '/')}.md#{PACKAGE}.{module}.{name})"
+        for module, names in SCRIPTS_USE.items()
+        for name in names
+    ]
+    return "\n".join(
+        ["\n## What scripts use", "", "[From Python](../docs/python.md) shows these at work.", "", *lines, ""]
+    )
 
 
 def relinked(match: re.Match[str], *, page: str, linked: set[str]) -> str:
