@@ -39,7 +39,12 @@ COST_HEADINGS = (
 def sections(entry: Entry, links: Links) -> list[Section | None]:
     """Sections of a table's page that depend on its runs; None for those without content."""
     if entry.page.table.is_sweep:
-        first = [answer_section(entry), differences_section(entry), results_section(entry, links)]
+        first = [
+            answer_section(entry),
+            *effects_sections(entry),
+            differences_section(entry),
+            results_section(entry, links),
+        ]
     else:
         first = [results_section(entry, links), scores_section(entry), differences_section(entry)]
     return [
@@ -92,18 +97,36 @@ def best_first(page: Page) -> Page:
     return replace(page, results=tuple(measured))
 
 
+def effects_sections(entry: Entry) -> list[Section]:
+    """Effects of the settings of a sweep that is a grid, with an interaction plot; one section for each corpus."""
+    sections = []
+    for number, it in enumerate(entry.view.effects):
+        if (plot := it.plot) is not None:
+            grids = [it.tests, it.differences] if it.analysis else []
+            title = f"Effects of {it.title}"
+            key = f"effects{number or ''}"
+            texts = [it.sentence] if it.sentence else []
+            sections.append(Section(key, title, texts, grids, [plot], points=it.notes))
+    return sections
+
+
 def differences_section(entry: Entry) -> Section | None:
     """Differences with the verdict behind the label, where a phone shows it; None without rows to compare."""
     differences = entry.view.differences
     if differences is None:
         return None
     *others, last = range(1, len(differences.grid.headings))
-    pairs = "Each row minus each other" if entry.page.table.is_sweep else "Differences between rows"
+    are_all = entry.page.table.is_sweep and len(differences.pairs) == len(entry.view.pairs)
+    pairs = "Each row minus each other" if are_all else "Differences between rows"
     grid = replace(
         differences.grid.of([0, last, *others]), caption=f"{pairs}, with intervals over seeds", text=1
     )
     notes = [differences.subject, *differences.explained()]
-    return Section("differences", "Differences between rows", grids=[grid], notes=notes)
+    grids = [grid]
+    if (matrix := entry.view.matrix) is not None:
+        grids.append(matrix)
+        notes.insert(1, entry.view.matrix_legend)
+    return Section("differences", "Differences between rows", grids=grids, notes=notes)
 
 
 def results_section(entry: Entry, links: Links) -> Section:

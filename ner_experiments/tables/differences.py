@@ -18,6 +18,14 @@ WITH_THE_BEST = (
     f"{TESTED}"
 )
 ALL_PAIRS = f"Each row minus each other row, {TESTED}"
+WITHIN_A_LEVEL = (
+    f"Pairs of rows that differ in one setting alone, {TESTED} They are corrected for their own number ({{number}}), "
+    "the verdict above and the matrix for that of all pairs of rows: a pair may be decided here and open there."
+)
+MATRIX = (
+    "All {number} pairs of rows, corrected for their number (Holm 1979), the line's row against the column's: "
+    "+ ahead, - behind, = equal, . open."
+)
 EFFECT = f"the table's smallest effect ({SMALLEST_EFFECT:g} points unless its file sets another)"
 EXPLAINED = {
     "95 %": "95 %: t-interval over seeds, not corrected for the number of differences.",

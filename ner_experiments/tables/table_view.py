@@ -11,7 +11,14 @@ from functools import cached_property
 from typing import Any
 
 from ner_experiments.tables import code_remarks, dominant_sentence, sweep_registration
-from ner_experiments.tables.differences import ALL_PAIRS, WITH_THE_BEST, Differences
+from ner_experiments.tables.differences import (
+    ALL_PAIRS,
+    MATRIX,
+    WITH_THE_BEST,
+    WITHIN_A_LEVEL,
+    Differences,
+)
+from ner_experiments.tables.effects import Effects, effects_of, matrix, pairs_within
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.origin import origin
 from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, verdict_text
@@ -37,6 +44,8 @@ TRIALS = (
 )
 ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that both rows have."
 BOTH_ORIGINS = "Runs marked archived are kept in results/; the others are run folders."
+PAIRS_OF_A_MATRIX = 6
+"""Number of pairs from which their verdicts are shown as a matrix, too: those of four rows."""
 GAIN = "oracle-epoch gain"
 ORACLE_EPOCH = (
     "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
@@ -97,9 +106,29 @@ class TableView:
         return ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
 
     @cached_property
+    def effects(self) -> list[Effects]:
+        """Effects of the settings of a sweep that is a grid, one for each corpus."""
+        return effects_of(self.page)
+
+    @cached_property
+    def matrix(self) -> Grid | None:
+        """The verdicts of all pairs of a sweep's rows, if these are enough to be lost in a list."""
+        is_large = self.page.table.is_sweep and len(self.pairs) >= PAIRS_OF_A_MATRIX
+        return matrix(self.pairs) if is_large else None
+
+    @property
+    def matrix_legend(self) -> str:
+        return MATRIX.format(number=len(self.pairs))
+
+    @cached_property
     def differences(self) -> Differences | None:
-        """All pairs of rows of a sweep; else each row and the one with the best published number."""
+        """All pairs of rows of a sweep, or in a full grid those that differ in one setting alone.
+
+        Of a published table, each row and the one with the best published number.
+        """
         if self.page.table.is_sweep:
+            if within := pairs_within(self.effects, self.pairs):
+                return Differences(WITHIN_A_LEVEL.format(number=len(within)), within)
             return Differences(ALL_PAIRS, self.pairs) if self.pairs else None
         compared = compare_rows(self.page)
         return Differences(WITH_THE_BEST, compared) if compared else None
@@ -243,6 +272,9 @@ class TableView:
         }
         if self.page.table.is_sweep:
             content["verdict"] = self.verdict
+            content["effects"] = [it.record() for it in self.effects]
+            within = pairs_within(self.effects, self.pairs)
+            content["pairs_within_a_level"] = [pair.record() for pair in within]
         else:
             compared = self.differences.pairs if self.differences else []
             content["comparisons"] = [pair.comparison() for pair in compared]
