@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("NER_CONFIG_DIRS", None)  # a user's own configs are no part of the suite
@@ -49,6 +50,14 @@ def _seeded() -> None:
 def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep that a test starts in its own process runs there, with what the test has replaced."""
     monkeypatch.setattr("ner_experiments.launch.local.usable_cores", lambda: 1)
+
+
+@pytest.fixture
+def ner(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs commands in this process; see tests/helpers/in_process.py."""
+    from in_process import Ner  # after the hook above
+
+    return Ner(capsys)
 
 
 @pytest.fixture

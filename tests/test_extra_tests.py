@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from in_process import Ner
 from seqeval.metrics import f1_score
 from tiny_runs import TINY
 
@@ -18,7 +19,6 @@ from ner_experiments.analysis.archive import archive
 from ner_experiments.config.compose import compose
 from ner_experiments.data import toy
 from ner_experiments.data.tags import convert
-from ner_experiments.main import cli
 from ner_experiments.predict.tagger import load
 from ner_experiments.runs import predictions
 from ner_experiments.runs.archived_run import open_archived_run
@@ -253,20 +253,17 @@ def test_the_predicted_tags_are_archived_and_checked(made: Path, tmp_path: Path)
         open_run(copy).on("more").predicted()
 
 
-def test_a_table_shows_them(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_shows_them(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner) -> None:
     monkeypatch.chdir(tmp_path)
     rows = overrides(corpus, tmp_path / "outputs", both(corpus))
     for size in ("8", "16"):
         training.train(compose([*rows, f"model.hidden_size={size}"]))
-    capsys.readouterr()
     settings = [it for it in rows if not it.startswith(("audit.", "output_dir=", "model.hidden_size"))]
     command = ["table", "--over", *settings, "model.hidden_size=8,16", "--output", str(tmp_path / "outputs")]
-    assert cli([*command, "--json", "--on", "offsets"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = ner.json(*command, "--on", "offsets")
     runs = [open_run(path.parent) for path in (tmp_path / "outputs").glob("*/seed-1/metrics.json")]
     expected = sorted(100 * run.metrics["extra_tests"]["offsets"]["test"]["f1"] for run in runs)
     assert sorted(row["measured"]["scores"]["1"] for row in shown["rows"]) == pytest.approx(expected)
-    assert cli([*command, "--on", "ofsets"]) == 1
-    assert "none of its runs was scored on ofsets; they were on more, offsets" in capsys.readouterr().err
+    assert "none of its runs was scored on ofsets; they were on more, offsets" in ner.error(
+        *command, "--on", "ofsets"
+    )

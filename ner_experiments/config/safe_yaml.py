@@ -105,7 +105,7 @@ def load(path: Path) -> Any:
     """
     text = read_text(path)
     try:
-        content = yaml.load(text, Loader)
+        content = yaml.load(text, Loader)  # noqa: S506  it makes plain values alone
     except (YAMLError, ValueError) as error:  # such as a number of 5,000 digits
         raise ValueError(f"{path}{describe(error, text)}") from error
     return {} if content is None else content

@@ -179,7 +179,7 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
     try:
         content = np.memmap(file, mode="r")
         if hashlib.sha256(content[:-_DIGEST].data).digest() == content[-_DIGEST:].tobytes():
-            table = np.load(file, mmap_mode="r", allow_pickle=False)
+            table = np.load(file, mmap_mode="r", allow_pickle=False)  # noqa: TID251
             if table.shape == shape:
                 return table
     except (OSError, EOFError, ValueError) as error:

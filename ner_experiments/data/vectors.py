@@ -143,7 +143,8 @@ def _load(entry: Path) -> Vectors | None:
         keys, steps, checksum = summary["keys"], summary["steps"], summary["checksum"]
         if checksum == _checksum(entry, steps) and summary["keys_checksum"] == json_digest(keys):
             matrix, rows = (
-                np.load(file, mmap_mode="r", allow_pickle=False) for file in (matrix_file, rows_file)
+                np.load(file, mmap_mode="r", allow_pickle=False)  # noqa: TID251
+                for file in (matrix_file, rows_file)
             )
             return Vectors(matrix, rows, keys, steps, checksum)
     except (OSError, ValueError, KeyError, TypeError):

@@ -128,7 +128,7 @@ def own_state(path: Path) -> dict[str, Any]:
     if not is_intact(path):
         raise ValueError("is damaged (SHA-256)")
     try:
-        callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
+        callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]  # noqa: TID251
         state = dict(callbacks[LastCheckpoint.__qualname__])
         maker = state["made_by"]
     except Exception as error:  # reading a file that is not a checkpoint can raise anything

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from att_runs import Run, recall, small, states, trained_runs
+from in_process import Ner
 from PIL import Image
 
 from ner_experiments import build
@@ -19,7 +20,6 @@ from ner_experiments.analysis.breakdown import f1_by
 from ner_experiments.build import load_with_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
-from ner_experiments.main import cli
 from ner_experiments.runs.predictions import read
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import collect
@@ -116,11 +116,12 @@ def test_sentences_are_those_of_test_then_dev_with_a_mention_and_the_text() -> N
 
 
 def test_the_command_draws_and_writes_the_heads_of_each_sentence(
-    att: Run, runs: dict[tuple[str, int], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    att: Run, runs: dict[tuple[str, int], Path], tmp_path: Path, ner: Ner
 ) -> None:
     run = runs["attention", 2]
-    assert cli(["attention", str(run), "--sentences", "2", "--output", str(tmp_path / "maps")]) == 0
-    *pictures, written = capsys.readouterr().out.splitlines()
+    *pictures, written = ner(
+        "attention", str(run), "--sentences", "2", "--output", str(tmp_path / "maps")
+    ).splitlines()
     content = json.loads(Path(written).read_text())
     places = attention.require_mentions(att[2])[:2]
     names = [f"{place.split}-{place.number}.png" for place in places]
@@ -160,11 +161,10 @@ def test_a_text_is_found_in_words_and_in_characters() -> None:
 
 
 def test_the_command_refuses_what_has_no_attention(
-    runs: dict[tuple[str, int], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    runs: dict[tuple[str, int], Path], tmp_path: Path, ner: Ner
 ) -> None:
     def refused(*arguments: str) -> str:
-        assert cli(["attention", *arguments]) == 1
-        return capsys.readouterr().err
+        return ner.error("attention", *arguments)
 
     run = str(runs["attention", 1])
     assert "expected a run of model=attention (AttBiLSTM), got BaselineBiLSTM" in refused(

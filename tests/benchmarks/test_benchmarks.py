@@ -88,15 +88,6 @@ def test_operations_are_six_per_weight_and_token(
     assert taggers.operations(trial.tagger, batch) == 6 * weights * 15
 
 
-def test_memory_of_processes_is_the_most_of_all_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    scaling = load("scaling", monkeypatch)
-    peaks = iter([30, 20, 10, 40])
-    monkeypatch.setattr(
-        scaling, "trained", lambda _: {"tokens_per_second": 1.0, "peak_memory_bytes": {"main": next(peaks)}}
-    )
-    assert scaling.processes(rounds=2)["bytes"] == [30, 40]
-
-
 def test_a_result_is_stale_once_the_code_that_it_measures_has_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

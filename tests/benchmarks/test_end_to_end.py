@@ -71,14 +71,6 @@ def test_a_ratio_above_one_is_in_our_favour(end_to_end: ModuleType) -> None:
     }
 
 
-def test_a_contestant_that_fails_is_named_with_its_traceback(end_to_end: ModuleType, tmp_path: Path) -> None:
-    driver = tmp_path / "driver.py"
-    driver.write_text("raise ValueError('no such model')")
-    contestant = end_to_end.Contestant("theirs", sys.executable, [str(driver)])
-    with pytest.raises(RuntimeError, match=r"(?s)^theirs: .*driver.py .* failed:\n.*no such model"):
-        end_to_end.run(contestant, tmp_path, threads=1)
-
-
 @pytest.mark.slow
 def test_our_driver_trains_and_decodes(tmp_path: Path) -> None:
     output = tmp_path / "end_to_end.json"
@@ -92,28 +84,6 @@ def test_our_driver_trains_and_decodes(tmp_path: Path) -> None:
     assert "batches=tokens" in ours["settings"]
     for key in ("train_tokens_per_second", "decode_tokens_per_second", "peak_memory_bytes"):
         assert ours[key]["median"] == statistics.median(ours[key]["runs"]) > 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--clock", "processor", "--threads=1"], "the drivers measure by the wall clock"),
-        (["--only", "ours"], "it takes --output"),
-        (["--only", "ours", "nobody", "--output=a.json"], "there is no nobody, but ours, "),
-    ],
-)
-def test_what_would_measure_less_than_it_says_is_refused(
-    options: list[str],
-    message: str,
-    end_to_end: ModuleType,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv(end_to_end.timing.CLOCK, "wall")
-    monkeypatch.setattr(sys, "argv", ["end_to_end.py", *options])
-    with pytest.raises(SystemExit):
-        end_to_end.main()
-    assert message in capsys.readouterr().err
 
 
 def with_package() -> dict[str, str]:

@@ -3,7 +3,6 @@
 import importlib
 import json
 import math
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -102,33 +101,3 @@ def test_equal_deviations_are_covered_in_95_percent_and_normal_quantiles_too_rar
 def test_the_tables_use_the_narrowest_of_the_valid_methods(calibrate: ModuleType) -> None:
     result = json.loads((BENCHMARKS / "seed_bank" / "calibration.json").read_text())
     assert calibrate.valid_methods(result)[0] == calibrate.USED == difference([1.0, 2.0], [1.0, 3.0]).test
-
-
-def test_cells_without_all_seeds_are_left_out(calibrate: ModuleType, tmp_path: Path) -> None:
-    folder = bank(tmp_path / "runs", spread=0.3)
-    for row in ("crf", "softmax"):
-        path = folder / f"weibo-{row}.jsonl"
-        path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
-    assert [*calibrate.complete_tables(folder, 30)["weibo"]] == ["stacked", "residual"]
-    (folder / "weibo-residual.jsonl").unlink()
-    assert calibrate.complete_tables(folder, 30) == {}
-
-
-def test_the_page_has_every_method_at_every_size(
-    calibrate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, output = bank(tmp_path / "runs", spread=0.3), tmp_path / "out"
-    where = ["--runs", str(folder), "--output", str(output)]
-    monkeypatch.setattr(sys, "argv", ["calibrate", "--draws", "200", *where])
-    calibrate.main()
-    text = (output / "README.md").read_text()
-    result = json.loads((output / "calibration.json").read_text())
-    for figures in result["samples"]:
-        for method in calibrate.METHODS:
-            assert f"| {' | '.join(calibrate.line(figures, method))} |" in text
-    assert "| weibo | residual | 30 |" in text
-    assert (output / "calibration.svg").read_text().startswith("<svg")
-    monkeypatch.setattr(sys, "argv", ["calibrate", "--seeds", "31", *where])
-    with pytest.raises(SystemExit):
-        calibrate.main()
-    assert "no corpus has two cells with 31 seeds" in capsys.readouterr().err

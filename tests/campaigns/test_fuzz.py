@@ -5,9 +5,7 @@ from random import Random
 
 import pytest
 from fuzz import campaign
-from fuzz.arrow_files import ArrowReader
 from fuzz.corpora import Columns, draw, tags_of
-from fuzz.docbin_files import DocBinFile
 from fuzz.oracle import Faulty, mentions
 from fuzz.other_readers import all_readers
 from fuzz.readers import Case, Reader
@@ -16,37 +14,22 @@ from ner_experiments.data.formats import annotated
 from ner_experiments.data.formats.annotated import in_order
 
 ANNOTATED = ("jsonl", "doccano", "prodigy", "csv", "conllu_ner", "brat")
-BY_PACKAGE = {
-    "docbin": DocBinFile.package,
-    **dict.fromkeys(("hf, parquet", "hf, arrow", "hf, folder"), ArrowReader.package),
-}
-"""Formats that need a package to be made and read."""
 SHORT = {
     **dict.fromkeys(
         ("conll", "conll, turned", "conll2000", "conll2003", "conllu", "msra", "ontonotes4"), 200
     ),
     **dict.fromkeys(("ontonotes5", "ontonotes5_columns", "ptb", "ud_ewt", "weibo", "wnut17"), 200),
     **dict.fromkeys(ANNOTATED, 200),
-    **dict.fromkeys(BY_PACKAGE, 100),
-    **{"vectors": 400, "gazetteer": 300, "tables": 60, "checkpoints": 40},
-    **{"predict, words": 150, "predict, characters": 100, "predict, jsonl": 100, "predict, conll": 100},
+    **{"vectors": 400, "predict, words": 150, "predict, characters": 100},
 }
-
-
-def require(name: str) -> None:
-    """Skip the test if the package of a reader's format is not installed."""
-    if name in BY_PACKAGE:
-        pytest.importorskip(BY_PACKAGE[name])
 
 
 def test_every_reader_of_the_campaign_is_tried(tmp_path: Path) -> None:
     assert set(SHORT) == {reader.name for reader in all_readers(tmp_path)}
 
 
-@pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # torch says so of a damaged checkpoint
 @pytest.mark.parametrize("name", SHORT)
 def test_a_reader_reads_right_or_refuses_with_place_and_reason(name: str) -> None:
-    require(name)
     outcome = campaign.run_named(0, name, range(SHORT[name]))
     assert not outcome.wrong, next(iter(outcome.wrong.values()))
     assert outcome.tried == SHORT[name] == outcome.accepted + outcome.rules.total()
@@ -54,9 +37,8 @@ def test_a_reader_reads_right_or_refuses_with_place_and_reason(name: str) -> Non
     assert outcome.rules.total() > 0
 
 
-@pytest.mark.parametrize("name", [*ANNOTATED, *BY_PACKAGE])
+@pytest.mark.parametrize("name", ANNOTATED)
 def test_a_lost_mention_is_found_in_every_format(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    require(name)
     monkeypatch.setattr(annotated, "in_order", lambda mentions: in_order(mentions)[1:])
     assert len(campaign.run_named(0, name, range(40)).wrong) > 5
 

@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from in_process import Ner
 from places import ROOT
 
 from ner_experiments.commands.completion import candidates
-from ner_experiments.main import cli
 
 LINES = {
     "python run.py model=resid": {f"model=residual{end}" for end in ("", "_a", "_b", "_c", "_d")},
@@ -156,17 +156,5 @@ def read_until(terminal: int, end: bytes, seconds: float = 30) -> bytes:
     return text
 
 
-def test_a_shell_that_is_not_known_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli(["train", "-sc", "install=csh"]) == 1
-    assert "there is no 'csh'; there are: bash, zsh, fish" in capsys.readouterr().err
-
-
-def test_completion_needs_no_torch() -> None:
-    code = (
-        "import sys\n"
-        "from ner_experiments.commands.completion import candidates\n"
-        f"for line in {[*LINES]!r}: candidates(line)\n"
-        "assert not {'torch', 'lightning', 'scipy.stats'} & set(sys.modules)\n"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+def test_a_shell_that_is_not_known_is_named(ner: Ner) -> None:
+    assert "there is no 'csh'; there are: bash, zsh, fish" in ner.error("train", "-sc", "install=csh")

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from toy_rows import TABLE, TOY, finish
 
 UNUSED = {
     *("lightning", "torchmetrics", "wandb", "tensorboard", "vl_convert", "transformers", "triton", "sklearn"),
@@ -59,6 +60,41 @@ def test_a_command_loads_only_what_it_uses(
     )
     assert not sorted(loaded & (UNUSED - used))
     assert ("torch" in loaded) == ("torch" in used)
+
+
+HEAVY = {"torch", "lightning", "torchmetrics", "transformers", "wandb", "sklearn", "vl_convert"}
+WITHOUT = {
+    "help": "[quietly(name, '--help') for name in COMMANDS]; quietly('train', '--help')",
+    "config": "quietly('train', '--cfg', 'job')",
+    "refusals": "assert all(quietly('train', it) for it in ('words=bert', 'words=glove', 'data=conll2003', 'seed=-1'))",
+    "completion": "[candidates(line) for line in ('python run.py mod', 'ner-experiments tab', 'python run.py model=')]",
+    "a table": "assert quietly('table', 'yang2020_table12') == 0",
+    "the list of tables": "assert quietly('table') == 0",
+    "a table that verifies its runs": f"assert quietly('table', {TABLE!r}, *{TOY!r}, 'output_dir=runs') == 0",
+    "pages of results and report": "import ner_experiments.tables.paper_pages, ner_experiments.report.write",
+}
+"""What loads neither PyTorch nor another library that takes seconds."""
+QUIETLY = """
+import contextlib, io, sys
+from ner_experiments.commands.completion import candidates
+from ner_experiments.main import COMMANDS, cli
+
+def quietly(*arguments):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.suppress(SystemExit):
+            return cli(arguments)
+"""
+
+
+@pytest.mark.parametrize("what", WITHOUT)
+def test_it_is_done_without_torch(what: str, tmp_path: Path) -> None:
+    if "runs" in WITHOUT[what]:
+        finish(["paper=yang2020", *TOY, f"output_dir={tmp_path}/runs", "model=residual", "layers=4"], 1, 2)
+    program = f"{QUIETLY}\n{WITHOUT[what]}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert not HEAVY & {*done.stdout.split()}
 
 
 def test_a_command_ends_without_a_search_for_garbage() -> None:

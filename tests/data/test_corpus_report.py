@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from corpus_files import data_command
+from in_process import Ner
 from rich.console import Console
 
 from ner_experiments.data.corpus_report import corpus_report, print_report
@@ -102,7 +103,7 @@ def test_text_and_json_say_the_same(mine: ColumnFiles, capsys: pytest.CaptureFix
     ]
 
 
-def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, ner: Ner) -> None:
     row = "{}\t{}\tx\t{}\t{}" + "\t_" * 5 + "\n"
     text = row.format(1, "It", "PRON", "PRP") + row.format(2, "rains", "VERB", "VBZ")
     text += "\n" + row.format(1, "it", "PRON", "PRP")
@@ -120,8 +121,8 @@ def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, capsys: pytest.Capt
         }
     }
     assert (corpus_report(source)["official"], corpus_report(source)["scheme"]) == (None, None)
-    assert data_command(["check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu")]) == 0
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    text = ner("data", "check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu"))
+    printed = [line.split() for line in text.splitlines()]
     assert ["different", "tags", "2"] in printed
     assert ["PRON", "2"] in printed
     assert not any("mentions" in line for line in printed)

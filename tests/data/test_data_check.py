@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import refused
 from corpus_files import data_command
+from in_process import Ner
 from omegaconf import OmegaConf
 from places import CONF
 
@@ -50,32 +52,28 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_format_of_a_file_is_found_and_said(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, ner: Ner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content, said = FILES[name]
     (tmp_path / name).write_text(content)
-    assert data_command(["check", "--json", str(tmp_path / name)]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = ner.json("data", "check", str(tmp_path / name))
     assert report["splits"][name]["mentions_by_type"] == {"PER": 1}
     assert report["remarks"][0] == f"format: {said}; --format sets another"
     if "by its first line" in said or "by its lines" in said:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
-        assert data_command(["check", "--json", "-"]) == 0
-        assert json.loads(capsys.readouterr().out)["splits"]["<stdin>"]["mentions"] == 1
+        assert ner.json("data", "check", "-")["splits"]["<stdin>"]["mentions"] == 1
 
 
-def test_files_that_are_missing_or_of_several_formats_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_that_are_missing_or_of_several_formats_are_named(tmp_path: Path, ner: Ner) -> None:
     paths = [str(tmp_path / name) for name in ("a.conll", "b.jsonl", "c.conll")]
     for path in paths[:2]:
         Path(path).write_text("Ada B-PER\n")
-    assert data_command(["check", paths[0], paths[2]]) == 1
-    assert capsys.readouterr().err == f"{paths[2]}: no such file\n"
-    assert data_command(["check", paths[2]]) == 1
-    assert capsys.readouterr().err == f"{paths[2]}: no such file\n"
-    assert data_command(["check", *paths[:2]]) == 1
-    assert capsys.readouterr().err == f"{paths[0]} is conll, {paths[1]} is jsonl: check them one by one\n"
+    assert ner.error("data", "check", paths[0], paths[2]) == f"{paths[2]}: no such file\n"
+    assert ner.error("data", "check", paths[2]) == f"{paths[2]}: no such file\n"
+    assert (
+        ner.error("data", "check", *paths[:2])
+        == f"{paths[0]} is conll, {paths[1]} is jsonl: check them one by one\n"
+    )
 
 
 def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,10 +124,9 @@ KNOWN: dict[str, list[tuple[int, int, int, int]]] = {
 
 @pytest.mark.skipif(DATA is None, reason="needs the corpora: NER_DATA_DIR")
 @pytest.mark.parametrize("name", KNOWN)
-def test_real_corpora_have_the_known_counts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_real_corpora_have_the_known_counts(name: str, ner: Ner) -> None:
     assert DATA is not None
-    assert data_command(["check", name, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ner.json("data", "check", name)
     keys = ("sentences", "tokens", "mentions", "illegal_tags")
     assert [tuple(split[key] for key in keys) for split in found["splits"].values()] == KNOWN[name]
     assert found["official"] is True
@@ -144,20 +141,17 @@ def test_real_corpora_have_the_known_counts(name: str, capsys: pytest.CaptureFix
         assert len({tag for split in splits for tag in split["tags"]}) == 49
 
 
-def test_a_stated_scheme_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stated_scheme_is_used(tmp_path: Path, ner: Ner) -> None:
     path = tmp_path / "a.conll"
     path.write_text("Ada I-PER\n")
     for scheme, illegal in (("iob1", 0), ("iob2", 1)):
-        assert data_command(["check", "--format", "conll", "--scheme", scheme, "--json", str(path)]) == 0
-        found = json.loads(capsys.readouterr().out)
+        found = ner.json("data", "check", "--format", "conll", "--scheme", scheme, str(path))
         assert (found["scheme"], found["splits"]["a.conll"]["illegal_tags"]) == (scheme, illegal)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check", "wiebo"], "data=wiebo: data has no 'wiebo'; did you mean 'weibo'?\n"),
-        (["get", "wiebo"], "data=wiebo: data has no 'wiebo'; did you mean 'weibo'?\n"),
         (["check", "--format", "conll", "/absent/a.conll"], "conll: not found: /absent/a.conll\n"),
         (
             ["check", "--format", "conllu", "--tag", "pos", __file__],
@@ -173,33 +167,18 @@ def test_what_cannot_be_read_gets_one_line(
     assert (printed.out, printed.err) == ("", message.format(here=Path.cwd()))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["check", "weibo", "msra"],
-            "check takes one NAME of a corpus, or files; --tag and the like are for files",
-        ),
-        (
-            ["check", "a", "--tag", "1"],
-            "check takes one NAME of a corpus, or files; --tag and the like are for files",
-        ),
-        (
-            ["check", "a", "--format", "conll", "--columns", "word"],
-            "argument --columns: expected word=COLUMN, then more such as tag=COLUMN, got 'word'",
-        ),
-        (
-            ["check", "a", "--format", "conllu", "--scheme", "iob1"],
-            "--scheme requires --format conll",
-        ),
-        (["check", "a", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
-        ([], "the following arguments are required: action"),
-    ],
-)
-def test_wrong_usage_is_refused(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+USAGE = refused("""
+check weibo msra -> check takes one NAME of a corpus, or files; --tag and the like are for files
+check a --tag 1 -> check takes one NAME of a corpus, or files; --tag and the like are for files
+check a --format conll --columns word -> --columns: expected word=COLUMN, then more such as tag=COLUMN, got 'word'
+check a --format conllu --scheme iob1 -> --scheme requires --format conll
+check a --format xml -> argument --format: invalid choice: 'xml'
+""")
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE)
+def test_wrong_usage_is_refused(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        data_command(arguments)
+        data_command(arguments.split())
     assert caught.value.code == 2
     assert message in capsys.readouterr().err

@@ -25,6 +25,7 @@ from annotated_files import (
     source,
 )
 from corpus_files import data_command
+from in_process import Ner
 
 from ner_experiments.config.corpora import open_source
 from ner_experiments.data.corpus import load
@@ -44,15 +45,17 @@ def test_a_missing_package_is_named(
     package: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    ner: Ner,
 ) -> None:
     monkeypatch.setattr(registry, "find_spec", lambda _: None)
     path = tmp_path / "a"
     path.write_text("Ada B-PER\n")
     expected = f"the format {name} needs the package {package}: pip install {package}"
     assert message(path, name) == expected
-    assert data_command(["convert", str(path), str(tmp_path / "b"), "--from", "conll", "--to", name]) == 1
-    assert capsys.readouterr().err == f"{expected}\n"
+    assert (
+        ner.error("data", "convert", str(path), str(tmp_path / "b"), "--from", "conll", "--to", name)
+        == f"{expected}\n"
+    )
     assert not (tmp_path / "b").exists()
 
 
@@ -354,21 +357,17 @@ def test_a_format_without_nested_mentions_refuses_them(tmp_path: Path) -> None:
 # data convert
 
 
-def test_convert_says_what_cannot_be_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_says_what_cannot_be_kept(tmp_path: Path, ner: Ner) -> None:
     path = lines_of(tmp_path / "a.jsonl", NESTED)
     arguments = ["convert", str(path), str(tmp_path / "a.conll")]
-    assert data_command(arguments) == 1
-    assert "nested or overlapping mentions" in capsys.readouterr().err
-    assert data_command([*arguments, "data.nested=outermost"]) == 0
-    assert "mentions left out beside the outermost: 1 (first: " in capsys.readouterr().out
-    assert data_command(arguments) == 1
-    assert "a.conll: already exists" in capsys.readouterr().err
-    assert data_command(["convert", str(path), str(tmp_path / "a.docx")]) == 1
-    assert "a.docx: its format is not known by its name (known: .conll, " in capsys.readouterr().err
+    assert "nested or overlapping mentions" in ner.error("data", *arguments)
+    kept = ner("data", *arguments, "data.nested=outermost")
+    assert "mentions left out beside the outermost: 1 (first: " in kept
+    assert "a.conll: already exists" in ner.error("data", *arguments)
     target = tmp_path / "b.conll.gz"
-    assert data_command(["convert", str(path), str(target), "data.nested=outermost"]) == 1
     rule = f"gzip files are not written; write {tmp_path / 'b.conll'} and compress it"
-    assert capsys.readouterr().err == f"{target}: {rule}\n"
+    refusal = ner.error("data", "convert", str(path), str(target), "data.nested=outermost")
+    assert refusal == f"{target}: {rule}\n"
     assert not target.exists()
 
 
@@ -383,39 +382,30 @@ def test_convert_names_the_columns_that_it_leaves_out(
     assert capsys.readouterr().out == f"{counts}\ncolumns left out: chunk, pos\n"
 
 
-def test_convert_writes_a_file_per_split_of_a_corpus(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_convert_writes_a_file_per_split_of_a_corpus(tmp_path: Path, ner: Ner) -> None:
     arguments = ["convert", "toy_zh", str(tmp_path / "toy"), "data.sentences.train=20", "--to", "brat"]
-    assert data_command(arguments) == 0
-    first, *_, last = capsys.readouterr().out.splitlines()
+    first, *_, last = ner("data", *arguments).splitlines()
     assert first.startswith(f"{tmp_path}/toy/train: 20 sentences, ")
     assert sorted(path.name for path in (tmp_path / "toy").iterdir()) == ["dev", "test", "train"]
     assert last == "to be read with data.lines=true data.tokens=characters"
     again = ["check", str(tmp_path / "toy" / "train"), *last.split()[4:], "--format", "brat", "--json"]
     sizes = []
     for settings in (["check", "toy_zh", "data.sentences.train=20", "--json"], again):
-        assert data_command(settings) == 0
-        counts = next(iter(json.loads(capsys.readouterr().out)["splits"].values()))
+        counts = next(iter(json.loads(ner("data", *settings))["splits"].values()))
         sizes.append([counts[key] for key in ("sentences", "tokens", "mentions")])
     assert sizes[0] == sizes[1]
 
 
-def test_convert_writes_nothing_if_a_file_of_any_split_exists(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_convert_writes_nothing_if_a_file_of_any_split_exists(tmp_path: Path, ner: Ner) -> None:
     taken = tmp_path / "toy" / "test.jsonl"
     taken.parent.mkdir()
     taken.write_text("mine")
-    assert data_command(["convert", "toy_en", str(tmp_path / "toy")]) == 1
-    assert capsys.readouterr().err == f"{taken}: already exists\n"
+    assert ner.error("data", "convert", "toy_en", str(tmp_path / "toy")) == f"{taken}: already exists\n"
     assert [*taken.parent.iterdir()] == [taken]
     assert taken.read_text() == "mine"
 
 
-def test_convert_makes_no_folder_for_a_corpus_that_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_convert_makes_no_folder_for_a_corpus_that_cannot_be_written(tmp_path: Path, ner: Ner) -> None:
     """Neither one that cannot be read nor one with nested mentions in its last split."""
     nested = {"text": "University of Bonn", "entities": [[0, 18, "ORG"], [14, 18, "LOC"]]}
     flat = {"text": "Bonn", "entities": [[0, 4, "LOC"]]}
@@ -426,12 +416,10 @@ def test_convert_makes_no_folder_for_a_corpus_that_cannot_be_written(
     settings = ["data.name=mine", *(f"data.files.{split}={path}" for split, path in files.items())]
     target = tmp_path / "converted"
     arguments = ["convert", "jsonl", str(target), *settings, "--to", "csv"]
-    assert data_command(arguments) == 1
-    assert "test.jsonl:1: nested or overlapping mentions" in capsys.readouterr().err
+    assert "test.jsonl:1: nested or overlapping mentions" in ner.error("data", *arguments)
     assert not target.exists()
     files["test"].write_text("{")
-    assert data_command(arguments) == 1
-    assert "test.jsonl:1: not JSON" in capsys.readouterr().err
+    assert "test.jsonl:1: not JSON" in ner.error("data", *arguments)
     assert not target.exists()
 
 
@@ -450,7 +438,7 @@ def test_convert_makes_no_folder_for_a_corpus_that_cannot_be_written(
 )
 @pytest.mark.parametrize("folder", ["converted", "mine", ""])
 def test_convert_writes_no_split_if_a_later_one_cannot_be_written(
-    record: Any, rule: str, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    record: Any, rule: str, folder: str, tmp_path: Path, ner: Ner
 ) -> None:
     """Neither into a new folder nor into one that is there; and no single file."""
     other = tmp_path / "mine" / "other.txt"
@@ -461,8 +449,7 @@ def test_convert_writes_no_split_if_a_later_one_cannot_be_written(
     before = sorted(tmp_path.rglob("*"))
     settings = ["data.name=mine", f"data.files.train={train}", f"data.files.test={test}"]
     arguments = ["jsonl", str(tmp_path / folder), *settings] if folder else [str(test), str(tmp_path / "new")]
-    assert data_command(["convert", *arguments, "--to", "brat"]) == 1
-    assert rule in capsys.readouterr().err
+    assert rule in ner.error("data", "convert", *arguments, "--to", "brat")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -505,11 +492,10 @@ def test_tags_that_break_their_scheme_are_counted_in_each_format_of_tags(
     scheme: str,
     illegal: int,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    ner: Ner,
 ) -> None:
     path = in_format(name, tmp_path, sentences)
-    assert data_command(["check", str(path), "--format", name, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = ner.json("data", "check", str(path), "--format", name)
     (counts,) = report["splits"].values()
     assert (report["scheme"], counts["illegal_tags"]) == (scheme, illegal)
     assert counts["mentions"] == sum(len(spans(tags.split())) for tags in sentences)
@@ -528,11 +514,10 @@ def test_tags_in_train_and_mentions_in_dev_are_read_together(tags: str, tmp_path
 
 @pytest.mark.parametrize("name", ["conll", "jsonl", "csv", "conllu_ner"])
 def test_tags_that_are_read_in_another_style_are_counted_from_the_first(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, ner: Ner
 ) -> None:
     path = in_format(name, tmp_path, ["O O", "B_X I_X O B_Y"])
-    assert data_command(["check", str(path), "--format", name, "--json"]) == 0
-    *_, remark = json.loads(capsys.readouterr().out)["remarks"]
+    *_, remark = ner.json("data", "check", str(path), "--format", name)["remarks"]
     line = {"conll": 4, "jsonl": 2, "csv": 4, "conllu_ner": 4}[name]
     guess = "tags are written in another style, detected as B_ORG: B_X is read as B-X; such tags: 3"
     assert remark == f"{guess} (first: {path.name}:{line})"

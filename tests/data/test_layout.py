@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from corpus_files import data_command
+from in_process import Ner
 from seqeval.metrics.sequence_labeling import get_entities
 
 from ner_experiments.data.corpus import load
@@ -39,7 +40,7 @@ CASES = yaml.safe_load(Path(__file__).with_name("layouts.yaml").read_text(encodi
 
 @pytest.mark.parametrize("name", CASES)
 def test_data_check_new_and_train_decide_alike_without_a_setting(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ner: Ner
 ) -> None:
     text, (sentences, tokens, mentions), line = (CASES[name][key] for key in ("text", "counts", "read_as"))
     counts, said = checked(tmp_path, name, text)
@@ -48,8 +49,7 @@ def test_data_check_new_and_train_decide_alike_without_a_setting(
     monkeypatch.chdir(tmp_path)
     for split in ("train", "dev"):
         Path(f"{split}-{name}").write_bytes(text.encode())
-    assert data_command(["new", "mine", f"train-{name}", f"dev-{name}"]) == 0
-    assert f"read as: {line}" in " ".join(capsys.readouterr().out.split())
+    assert f"read as: {line}" in " ".join(ner("data", "new", "mine", f"train-{name}", f"dev-{name}").split())
     config = yaml.safe_load(Path("conf/data/mine.yaml").read_text(encoding="utf-8"))
     assert ("auto" in config["columns"].values()) == (name in ("trailing-tabs.txt", "mixed.txt"))
     assert data_command(["check", "mine", "--json"], ColumnFiles(**settings(config))) == 0
@@ -87,18 +87,14 @@ def test_letters_beside_other_tags_are_no_tags_without_types(tags: list[str]) ->
 
 
 @pytest.mark.parametrize("to", ["conll", "jsonl", "jsonl_text", "doccano", "prodigy", "csv", "conllu_ner"])
-def test_tags_without_types_come_back_from_every_format(
-    to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tags_without_types_come_back_from_every_format(to: str, tmp_path: Path, ner: Ner) -> None:
     (tmp_path / "a.tsv").write_text("The\tO\nbattery\tB\nlife\tI\nof\tO\nit\tB\n")
     for target in (f"to-{to}", f"again-{to}"):
         source = tmp_path / ("a.tsv" if target.startswith("to") else f"to-{to}")
         known = [] if target.startswith("to") else ["--from", to]
         arguments = ["convert", str(source), str(tmp_path / target), "--to", to, *known]
-        assert data_command(arguments) == 0, capsys.readouterr()
-        assert ", 2 mentions" in capsys.readouterr().out
-    assert data_command(["check", "--format", to, "--json", str(tmp_path / f"again-{to}")]) == 0
-    assert '"_": 2' in capsys.readouterr().out
+        assert ", 2 mentions" in ner("data", *arguments)
+    assert '"_": 2' in ner("data", "check", "--format", to, "--json", str(tmp_path / f"again-{to}"))
 
 
 # CoNLL-U
@@ -138,20 +134,16 @@ def test_mentions_in_a_column_of_conllu_plus_are_found(tmp_path: Path) -> None:
     assert (counts["mentions_by_type"], said) == ({"PER": 1}, "CoNLL-U, tag CONLL:NER, iob2")
 
 
-def test_conllu_without_mentions_says_why_it_has_parts_of_speech(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_conllu_without_mentions_says_why_it_has_parts_of_speech(tmp_path: Path, ner: Ner) -> None:
     path = tmp_path / "a.conllu"
     path.write_text(conllu("Entity=(person-1 Entity=1) _").replace("X\t_", "X\tY"))
-    assert data_command(["check", str(path)]) == 0
     assert (
         "format: conllu, by its name and lines: parts of speech, as no column and no key of MISC has the tags of "
         "mentions; the key Entity has brackets of coreference, which are not read;"
-    ) in " ".join(capsys.readouterr().out.split())
+    ) in " ".join(ner("data", "check", str(path)).split())
     path.write_text(conllu("_ _ _"))
-    assert data_command(["check", str(path)]) == 1
-    assert "word without xpos (data.tag=upos reads the other column)" in capsys.readouterr().err
-    assert data_command(["check", str(path), "data.tag=upos"]) == 0
+    assert "word without xpos (data.tag=upos reads the other column)" in ner.error("data", "check", str(path))
+    ner("data", "check", str(path), "data.tag=upos")
 
 
 # Faults and what reads a file in spite of them
@@ -169,11 +161,10 @@ def test_conllu_without_mentions_says_why_it_has_parts_of_speech(
     ],
 )
 def test_commas_between_columns_get_a_message_that_says_what_separates_them(
-    name: str, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, text: str, message: str, tmp_path: Path, ner: Ner
 ) -> None:
     (tmp_path / name).write_text(text)
-    assert data_command(["check", str(tmp_path / name)]) == 1
-    assert message in capsys.readouterr().err
+    assert message in ner.error("data", "check", str(tmp_path / name))
 
 
 def test_tabs_in_a_file_called_csv_are_columns(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from in_process import Ner
 from linear_time import growth
 from omegaconf import OmegaConf
 from places import CONF, ROOT
@@ -61,17 +62,17 @@ def test_columns_header_and_encoding_are_found(capsys: pytest.CaptureFixture[str
     assert "written: conf/data/mine.yaml\nnext: ner-experiments train data=mine --config-dir conf" in out
 
 
-def test_a_file_too_short_to_hold_out_dev_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_too_short_to_hold_out_dev_is_named(capsys: pytest.CaptureFixture[str], ner: Ner) -> None:
     files = written(train__txt=5 * "Mia\tS-PER\nlief\tO\n\n")
     new(*files)
     out = " ".join(capsys.readouterr().out.split())
     assert "train will refuse this corpus: mine: there is no development set, and held_out=0.1" in out
     assert "next: give it a dev set, then ner-experiments train data=mine --config-dir conf" in out
-    assert cli(["data", "check", "conll", "data.name=mine", "data.files.train=train.txt"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(ner("data", "check", "conll", "data.name=mine", "data.files.train=train.txt").split())
     assert "train will refuse this corpus: mine: there is no development set" in out
-    assert cli(["data", "new", "longer", *files, "data.held_out=0.4"]) == 0
-    assert "next: ner-experiments train data=longer" in capsys.readouterr().out
+    assert "next: ner-experiments train data=longer" in ner(
+        "data", "new", "longer", *files, "data.held_out=0.4"
+    )
 
 
 def test_weibo_and_characters_are_recognized(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,17 +150,16 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("arguments", REFUSED)
-def test_what_cannot_be_read_is_refused(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_read_is_refused(arguments: str, ner: Ner) -> None:
     written(a="Mia PER\nran V\n", empty="\n", test__b=PLAIN, holes="a\tB-X\nb\t\nc\tO\n")
     message = REFUSED[arguments]
     if "colums" in arguments:
         arguments = "test.b holes data.colums=1"
-    assert cli(["data", "new", "mine", *arguments.split()]) == 1
-    assert message in capsys.readouterr().err
+    assert message in ner.error("data", "new", "mine", *arguments.split())
     assert not Path("conf").exists()
 
 
-def test_a_name_that_is_taken_or_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_taken_or_none_is_refused(ner: Ner) -> None:
     files = written(a=PLAIN)
     new(*files)
     for name, message in {
@@ -167,8 +167,7 @@ def test_a_name_that_is_taken_or_none_is_refused(capsys: pytest.CaptureFixture[s
         "weibo": "weibo.yaml: already exists",
         "a/b": "'a/b': expected a name of letters, digits, - and _",
     }.items():
-        assert cli(["data", "new", name, *files]) == 1
-        assert message in capsys.readouterr().err
+        assert message in ner.error("data", "new", name, *files)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +197,7 @@ def test_single_letters_of_latin_are_no_characters() -> None:
     assert character_tokens(["中", "国"])
 
 
-def test_config_dirs_of_a_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_dirs_of_a_command_line(tmp_path: Path, ner: Ner) -> None:
     for name in ("one", "two", "three"):
         (tmp_path / name).mkdir()
     typed = ["--config-dir", "one", "-m", "hydra.searchpath=[file://two, 'three']", "layers=2"]
@@ -206,10 +205,8 @@ def test_config_dirs_of_a_command_line(tmp_path: Path, capsys: pytest.CaptureFix
     assert take_config_dirs(["-cd=two"]) == []
     assert config_dirs.config_dirs() == [tmp_path / name for name in ("one", "two", "three")]
     for item in ("--config-dir=no", "hydra.searchpath=[no]"):
-        assert cli(["table", item]) == 1
-        assert capsys.readouterr().err == f"{item.partition('=')[0]}=no: there is no such folder\n"
-    assert cli(["table", "--config-dir"]) == 1
-    assert "--config-dir: expected the folder of your configs" in capsys.readouterr().err
+        assert ner.error("table", item) == f"{item.partition('=')[0]}=no: there is no such folder\n"
+    assert "--config-dir: expected the folder of your configs" in ner.error("table", "--config-dir")
 
 
 def test_conf_comes_before_a_folder_of_the_same_names(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from corpus_files import columns, data_command, tags
+from in_process import Ner
 from read_files import WORD_TAG, message_of, pairs, read_columns, read_untagged, written
 
 from ner_experiments.data.corpus import load
@@ -241,32 +242,26 @@ def test_docstart_lines_without_a_blank_line_after_them_are_part_of_a_sentence(t
 
 
 def test_check_takes_columns_settings_and_standard_input(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ner: Ner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(GERMEVAL.encode()))))
-    assert data_command(["check", "--format", "conll", "--columns", "word=1,tag=2", "-"]) == 0
-    out = capsys.readouterr().out
+    out = ner("data", "check", "--format", "conll", "--columns", "word=1,tag=2", "-")
     assert "lines skipped as comments: 2 (first: <stdin>:1: " in out
     assert ["mentions", "2"] in [line.split() for line in out.splitlines()]
 
     path = written(tmp_path, "Zürich B-LOC,B-GPE\n".encode("latin-1"))
     arguments = ["check", "--format", "conll", "--encoding", "latin-1", str(path)]
-    assert data_command(arguments) == 1
-    assert "a tag with several labels" in capsys.readouterr().err
-    assert data_command([*arguments, "data.multi_label=first"]) == 0
-    assert "tags of which the first label was kept: 1" in capsys.readouterr().out
-    assert data_command([*arguments, "data.multi_lable=first"]) == 1
-    assert "did you mean 'data.multi_label'?" in capsys.readouterr().err
+    assert "a tag with several labels" in ner.error("data", *arguments)
+    assert "tags of which the first label was kept: 1" in ner("data", *arguments, "data.multi_label=first")
+    assert "did you mean 'data.multi_label'?" in ner.error("data", *arguments, "data.multi_lable=first")
 
 
-def test_check_composes_the_overrides_of_train(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_composes_the_overrides_of_train(tmp_path: Path, ner: Ner) -> None:
     path = written(tmp_path, "1 Mia PER-B\n")
     overrides = ["data=conll", f"data.files.train={path}", "data.columns.word=1", "data.name=mine"]
-    assert data_command(["check", *overrides]) == 0
-    out = capsys.readouterr().out
+    out = ner("data", "check", *overrides)
     assert out.startswith(
         "mine (mentions, iob2)\nread as: space-separated, 3 columns, word 1, tag 2, iob2\n"
         "tags are written in another style, detected as ORG-B: "
     )
-    assert data_command(["check", "toy_en", "data.sentences.train=7", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["splits"]["train"]["sentences"] == 7
+    assert ner.json("data", "check", "toy_en", "data.sentences.train=7")["splits"]["train"]["sentences"] == 7

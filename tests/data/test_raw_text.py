@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from annotated_files import lines_of
-from corpus_files import data_command
+from in_process import Ner
 from tiny_runs import finished
 
 from ner_experiments.data import raw_text
@@ -19,7 +19,6 @@ from ner_experiments.data.formats.conllu import gaps
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.export.card import data as data_of_card
-from ner_experiments.main import answer
 from ner_experiments.runs import artifacts
 
 
@@ -137,7 +136,7 @@ def test_of_a_large_corpus_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch)
 
 def test_where_the_agreement_is_said(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    ner: Ner,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -161,13 +160,12 @@ def test_where_the_agreement_is_said(
     }
     assert f"- {line}" in [*data_of_card(about)]
     monkeypatch.chdir(tmp_path)
-    assert data_command(["new", "mine", "train.conll", "test.conll"]) == 0
-    assert line in capsys.readouterr().out.splitlines()
+    assert line in ner("data", "new", "mine", "train.conll", "test.conll").splitlines()
     (tmp_path / "a.txt").write_text("Bob can't see")
     caplog.clear()
-    assert answer(["predict", str(run), "a.txt"]) == 0
+    ner("predict", str(run), "a.txt")
     assert line in caplog.messages
     for other in (["--tokens", "words"], ["--input", "conll"]):
         caplog.clear()
-        assert answer(["predict", str(run), "train.conll", *other]) == 0
+        ner("predict", str(run), "train.conll", *other)
         assert line not in caplog.messages

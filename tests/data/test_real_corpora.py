@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from in_process import Ner
 from omegaconf import OmegaConf
 from places import CONF, ROOT
 
@@ -13,7 +14,6 @@ from ner_experiments.config.compose import compose
 from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.corpus import load
 from ner_experiments.data.tags import spans
-from ner_experiments.main import cli
 from ner_experiments.runs import predictions
 from ner_experiments.train import train
 
@@ -27,13 +27,12 @@ IN_FOLDERS = [
     "path", sorted((ROOT / "results" / "corpora").glob("*.json")), ids=lambda path: path.stem
 )
 def test_the_counts_in_results_are_those_of_the_files(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner
 ) -> None:
     if not (DATA / path.stem).is_dir():
         pytest.skip(f"{path.stem} is not here")
     monkeypatch.setenv("NER_DATA_DIR", str(DATA))
-    assert cli(["data", "check", path.stem, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(path.read_text(encoding="utf-8"))
+    assert ner.json("data", "check", path.stem) == json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", sorted(IN_FOLDERS))

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from in_process import Ner
 from places import RESULTS
 
 from ner_experiments.main import cli
@@ -97,40 +98,41 @@ def test_the_same_results_make_the_same_bytes(report: Path, tmp_path: Path) -> N
 
 
 def test_a_report_is_made_anew_and_nothing_else_is_written_over(
-    report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    report: Path, tmp_path: Path, ner: Ner
 ) -> None:
     folder = tmp_path / "mine"
     shutil.copytree(report, folder)
     (folder / "older.html").write_text("a page of a table that is gone")
     arguments = ["report", "xor", "--results", str(tmp_path), "--output", str(folder)]
-    assert cli(arguments) == 0
+    ner(*arguments)
     assert sorted(path.name for path in folder.iterdir()) == ["charts.js", "index.html", "xor.html"]
     other = tmp_path / "thesis"
     other.mkdir()
     (other / "index.html").write_text("my own")
-    assert cli([*arguments[:-1], str(other)]) == 1
-    assert f"{other}: expected a new folder, an empty one, or an older report" in capsys.readouterr().err
-    assert cli([*arguments, "--runs", str(tmp_path / "none")]) == 1
-    assert f"--runs: expected a folder of runs, got {tmp_path / 'none'}" in capsys.readouterr().err
+    assert f"{other}: expected a new folder, an empty one, or an older report" in ner.error(
+        *arguments[:-1], str(other)
+    )
+    assert f"--runs: expected a folder of runs, got {tmp_path / 'none'}" in ner.error(
+        *arguments, "--runs", str(tmp_path / "none")
+    )
 
 
-def test_with_overrides_only_runs_with_these_settings_are_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_overrides_only_runs_with_these_settings_are_shown(tmp_path: Path, ner: Ner) -> None:
     arguments = ["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(tmp_path / "site")]
-    assert cli([*arguments, "trainer.max_epochs=3", "data=weibo"]) == 0
-    first = Path(capsys.readouterr().out.strip())
+    first = Path(ner(*arguments, "trainer.max_epochs=3", "data=weibo").strip())
     assert first.name == f"{WEIBO}.html"
     assert [path.name for path in first.parent.glob("yang2020_table12*") if "pairs" not in path.name] == [
         first.name
     ]
-    assert cli([*arguments, "trainer.max_epochs=7"]) == 0
-    text = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
+    text = Path(ner(*arguments, "trainer.max_epochs=7").strip()).read_text(encoding="utf-8")
     assert "No run of this table is finished" in text
-    assert cli([*arguments, "trainer.max_epoch=7"]) == 1
-    assert "trainer.max_epoch=7: there is no setting 'trainer.max_epoch'" in capsys.readouterr().err
-    assert cli([*arguments, "--runs", str(tmp_path), "output_dir=x"]) == 1
-    assert capsys.readouterr().err == f"--runs {tmp_path}, output_dir=x: expected one folder of runs\n"
+    assert "trainer.max_epoch=7: there is no setting 'trainer.max_epoch'" in ner.error(
+        *arguments, "trainer.max_epoch=7"
+    )
+    assert (
+        ner.error(*arguments, "--runs", str(tmp_path), "output_dir=x")
+        == f"--runs {tmp_path}, output_dir=x: expected one folder of runs\n"
+    )
 
 
 def test_after_an_error_the_older_report_is_as_it_was(

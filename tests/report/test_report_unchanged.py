@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from in_process import Ner
 from toy_rows import TOY, finish
 
 from ner_experiments.main import cli
@@ -69,14 +70,12 @@ def test_a_page_that_was_deleted_or_that_code_no_longer_makes_is_set_right(tmp_p
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
 def test_a_sweep_its_report_and_its_dashboard_leave_nothing_but_outputs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_MODE", "offline")
-    assert cli(["train", "-m", *SWEEP, "runtime.progress=false"]) == 0
-    capsys.readouterr()
-    assert cli(["report", "layers"]) == 0
-    assert capsys.readouterr().out == "outputs/report/layers.html\n"
+    ner("train", "-m", *SWEEP, "runtime.progress=false")
+    assert ner("report", "layers") == "outputs/report/layers.html\n"
     page = Path("outputs/report/layers.html").read_text(encoding="utf-8")
     assert "<h1>layers</h1>" in page
     assert "Ours" not in page
@@ -87,7 +86,7 @@ def test_a_sweep_its_report_and_its_dashboard_leave_nothing_but_outputs(
     answer = re.search(r'<h2 id="answer">The answer</h2>\s*<p>([^<]*)</p>', page)
     assert answer
     assert f'<td class="text">{answer[1]}</td>' in index
-    assert cli(["dashboard", "layers"]) == 0
+    ner("dashboard", "layers")
     board = json.loads(Path("outputs/layers.workspace.json").read_text())
     assert "layers=1 - layers=2" in json.dumps(board)
     assert [path.name for path in tmp_path.iterdir()] == ["outputs"]

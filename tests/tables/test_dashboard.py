@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import Ner
 from omegaconf import OmegaConf
 
 from ner_experiments.commands import dashboard
 from ner_experiments.config.identity import experiment, flat
-from ner_experiments.main import cli, run_command
+from ner_experiments.main import cli
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.tables import experiments, spec
 from ner_experiments.tables.scores import Page, Result
@@ -40,49 +41,6 @@ YANG2020 = ["paper=yang2020", "words=random", "model.hidden_size=8", "model.dens
 ATT = ["model=attention", "model.hidden_size=8", "model.num_heads=2", "model.head_size=4"]
 OF_SEVERAL_TABLES = {"ours_yang2020_english", "ours_yang2020_small"}
 """Tables whose rows choose a model or parts of another: the bars of each row tell them apart, no settings do."""
-VARIED = {
-    "huang2015_table2": {
-        *("data.name", "direct.gazetteer.input._target_", "model._target_"),
-        *("decoder._target_", "words.input._target_"),
-    },
-    "huang2015_table3": {"data.name", "model._target_", "decoder._target_"},
-    "huang2015_table4": {"words.input._target_"},
-    "huang2015_table5": {"words.input._target_"},
-    "huang2015_table6": {"direct.gazetteer.input._target_", "words.input._target_"},
-    **{name: {"data.name", "model._target_"} for name in TRAINED if name.startswith("li2020")},
-    "ours_huang2015_pos": {"model._target_", "decoder._target_"},
-    "ours_huang2015_readings": {
-        *("data.name", "data.held_out", "optimizer.lr", "model.dropout", "words.module.bound"),
-        *("words.input._target_", "decoder._target_", "direct.spelling.input.min_count"),
-        *("direct.context.input.window", "direct.context.input.min_count"),
-    },
-    "ours_huang2015_schemes": {"data.name", "model._target_", "decoder._target_"},
-    "ours_li2020_conll2003": {"model._target_"},
-    "ours_li2020_conll2003_mentions": {"model._target_"},
-    "ours_li2020_wnut17_parts": {"data.name", "model._target_"},
-    "ours_yang2020_english": {
-        *("model._target_", "model.dense._target_", "model.norm.path", "model.dropout"),
-    },
-    "ours_yang2020_small": {"model._target_", "layers", "model.dense_size", "model.dropout"},
-    "ours_zukov2018_level": {"decoder._target_", "model.dropout", "chars.module._target_"},
-    "ours_zukov2018_readings": {"optimizer.lr", "penalty.weight"},
-    "yang2020_table10": {"words.input.path"},
-    "yang2020_table11": {"model._target_", "model.dense.path"},
-    "yang2020_table12": {"model._target_", "model.num_layers"},
-    "yang2020_table13": {
-        *("model.dense.path", "model.norm.path", "model.activation.path"),
-        *("model.cell.path", "model.dropout"),
-    },
-    "yang2020_table14": {"model._target_"},
-    "zukov2018_table2": {"model.num_units"},
-    "zukov2018_table3": {"model.num_units", "model.unit_size"},
-    "zukov2018_table4": {"model.unit_size"},
-    "zukov2018_table5": {
-        *("chars.input._target_", "penalty._target_", "model.init._target_"),
-        *("model.pool.path", "model.dropout"),
-    },
-}
-"""As runs log them, what tells the rows apart that a table compares; the paths are classes, and BERTs."""
 NUMBERS = {"model.num_layers", "model.num_units", "model.unit_size"}
 Model = dict[str, Any]
 
@@ -177,8 +135,8 @@ def config_of(row: experiments.Experiment) -> dict[str, Any]:
 @pytest.mark.parametrize("name", TRAINED)
 def test_panels_are_of_what_the_rows_compare_and_tell_each_row_from_every_other(name: str) -> None:
     asked = {path.replace(".value", "", 1) for path in keys(model_of(name))["config"]}
-    assert asked == VARIED.get(name, set())
     configs = [config_of(row) for row in experiments.experiments(spec.load(name))]
+    assert all(len({str(config.get(setting)) for config in configs}) > 1 for setting in asked)
     rows = {tuple(str(config.get(setting)) for setting in asked) for config in configs}
     data = {config["data.name"] for config in configs}
     if name not in OF_SEVERAL_TABLES:
@@ -262,23 +220,8 @@ def test_a_sweep_shows_its_verdict_its_pairs_and_f1_by_type() -> None:
     assert {"best/test_types_PER", "best/test_types_LOC"} <= asked
 
 
-def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run_command("dashboard", ["yang2020_table12", "data=weibo"]) == 0
-    path = tmp_path / "outputs" / "yang2020_table12.workspace.json"
-    assert capsys.readouterr().out.startswith(f"outputs/{path.name}: workspace written to this file")
-    assert json.loads(path.read_text())["displayName"].startswith("yang2020_table12: Number of BiLSTM layers")
-
-
-@pytest.mark.usefixtures("elsewhere")
-def test_a_table_that_is_not_there_is_said(capsys: Any) -> None:
-    assert cli(["dashboard", "yang2020_table99"]) == 1
-    assert capsys.readouterr().err.startswith("there is no table 'yang2020_table99'; did you mean")
-
-
-def test_the_picture_of_xor_is_a_run_of_its_own(tmp_path: Path, capsys: Any) -> None:
-    assert run_command("dashboard", ["xor", "--output", str(tmp_path)]) == 0
-    assert "a run with results/xor/xor.png" in capsys.readouterr().out
+def test_the_picture_of_xor_is_a_run_of_its_own(tmp_path: Path, ner: Ner) -> None:
+    assert "a run with results/xor/xor.png" in ner("dashboard", "xor", "--output", str(tmp_path))
     assert len(list(tmp_path.glob("wandb/offline-run-*/files/media/images/xor_*.png"))) == 1
 
 
@@ -292,27 +235,22 @@ def test_where_wandb_fails_the_picture_of_xor_is_an_error(
     assert captured.out == ""
 
 
-def test_what_wandb_answers_to_a_bad_key_is_said_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_what_wandb_answers_to_a_bad_key_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch, ner: Ner) -> None:
     def refused() -> str:
         raise RuntimeError("the key is not valid")
 
     monkeypatch.setattr(dashboard, "is_reachable", lambda: True)
     monkeypatch.setattr(dashboard, "default_entity", refused)
-    assert cli(["dashboard", "yang2020_table12"]) == 1
-    assert capsys.readouterr().err == "W&B rejected the workspace: the key is not valid\n"
+    assert ner.error("dashboard", "yang2020_table12") == "W&B rejected the workspace: the key is not valid\n"
 
 
 @pytest.mark.parametrize("given", ["data=weibo", "--entity=me"])
-def test_xor_takes_neither_overrides_nor_an_entity(given: str, capsys: Any) -> None:
-    assert cli(["dashboard", "xor", given]) == 1
-    assert "xor: its dashboard takes no overrides and no --entity" in capsys.readouterr().err
+def test_xor_takes_neither_overrides_nor_an_entity(given: str, ner: Ner) -> None:
+    assert "xor: its dashboard takes no overrides and no --entity" in ner.error("dashboard", "xor", given)
 
 
 def test_without_its_picture_xor_says_how_to_draw_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ner: Ner
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli(["dashboard", "xor"]) == 1
-    assert "create it with `ner-experiments xor --output results/xor`" in capsys.readouterr().err
+    assert "create it with `ner-experiments xor --output results/xor`" in ner.error("dashboard", "xor")

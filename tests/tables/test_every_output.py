@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from in_process import Ner
 from places import RESULTS
 
 from ner_experiments.main import answer
@@ -34,14 +35,13 @@ def _only_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=" ".join)
 def test_a_table_has_its_rows_and_our_means_in_every_output(
-    setting: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    setting: tuple[str, ...], ner: Ner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collect = cache(partial(pages.page, spec.load(setting[0])))  # once for all outputs
     monkeypatch.setattr(pages, "page", lambda _, overrides, results: collect(tuple(overrides), results))
 
     def printed(*options: str) -> str:
-        assert answer(["table", *setting, *options]) == 0, capsys.readouterr().err
-        return capsys.readouterr().out
+        return ner("table", *setting, *options)
 
     content = json.loads(printed("--json"), parse_constant=refuse)
     rows = spec.load(setting[0]).rows

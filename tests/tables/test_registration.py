@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
+from in_process import Ner
 from places import RESULTS
 from scipy import stats
 
-from ner_experiments.main import cli
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.tables import claims, registered, registration
 from ner_experiments.tables.registered import Outcome, Replication
@@ -233,24 +233,19 @@ def test_what_was_not_committed_is_not_registered(results: Path) -> None:
     assert outcome(results).verdict == "not run"
 
 
-def test_the_command_verifies_and_prints(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_verifies_and_prints(results: Path, ner: Ner) -> None:
     command = ["register", "--results", str(results)]
-    assert cli([*command, "--verify"]) == 0
-    assert capsys.readouterr().out == ""
-    assert cli(command) == 0
-    out = capsys.readouterr().out
+    assert ner(*command, "--verify") == ""
+    out = ner(*command)
     name = read(results).hash
     assert out.startswith(f"huang2015: {name}\n")
     assert re.search(rf"smaller +{ID}  rung 0, 3 seeds, the paper \+4\.28, ours \+1\.\d\d", out)
     assert out.endswith("6 of 6 runs are made\n")
-    assert cli([*command, "--json"]) == 0
-    (paper,) = json.loads(capsys.readouterr().out)["papers"]
+    (paper,) = ner.json(*command)["papers"]
     assert (paper["hash"], paper["tests"][0]["verdict"], paper["tests"][0]["rung"]) == (name, "smaller", 0)
     record(results, "0" * 40)
-    assert cli([*command, "--verify"]) == 1
-    assert "does not follow" in capsys.readouterr().out
-    assert cli(command) == 0
-    out = capsys.readouterr().out
+    assert "does not follow" in ner(*command, "--verify", status=1)
+    out = ner(*command)
     assert re.search(
         r"0 of 6 runs are made\n  Not run: 6 runs, which take some \d+\.\d core-hours, by archived runs\n",
         out,
@@ -258,14 +253,13 @@ def test_the_command_verifies_and_prints(results: Path, capsys: pytest.CaptureFi
     assert f"model=lstm_huang2015 seed=101,102,103 sweep.registration={name}\n" in out
 
 
-def test_nothing_is_verified_in_a_shallow_clone(
-    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_verified_in_a_shallow_clone(results: Path, tmp_path: Path, ner: Ner) -> None:
     record(results, "0" * 40)
     commit_all(results.parent)
     git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{results.parent}", "clone")
-    assert cli(["register", "--verify", "--results", str(tmp_path / "clone" / results.name)]) == 0
-    assert "not verified, as the history of commits is not here" in capsys.readouterr().out
+    assert "not verified, as the history of commits is not here" in ner(
+        "register", "--verify", "--results", str(tmp_path / "clone" / results.name)
+    )
 
 
 def test_a_test_on_another_corpus_names_it(results: Path) -> None:
@@ -275,24 +269,18 @@ def test_a_test_on_another_corpus_names_it(results: Path) -> None:
         replication(results)
 
 
-def test_without_a_registration_there_is_nothing_to_verify(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli(["register", "--verify", "--results", str(tmp_path)]) == 0
-    assert cli(["register", "--results", str(tmp_path)]) == 1
-    assert "no such file; nothing is registered" in capsys.readouterr().err
+def test_without_a_registration_there_is_nothing_to_verify(tmp_path: Path, ner: Ner) -> None:
+    ner("register", "--verify", "--results", str(tmp_path))
+    assert "no such file; nothing is registered" in ner.error("register", "--results", str(tmp_path))
 
 
-def test_the_number_of_seeds_is_the_smallest_with_enough_power(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_number_of_seeds_is_the_smallest_with_enough_power(results: Path, ner: Ner) -> None:
     """By Welch's test at 5 %, with the deviations of the three exploratory seeds of each row."""
     change_runs(results, lambda metrics: metrics.update(seed=metrics["seed"] - 100))
-    assert cli(["register", "--power", "--results", str(results)]) == 1
-    err = capsys.readouterr().err
+    err = ner.error("register", "--power", "--results", str(results))
     needed = int(re.search(r"seeds must be (\d+), the smallest number with 80 % power", err)[1])  # type: ignore[index]
     write(results, small(seeds=needed))
-    assert cli(["register", "--power", "--results", str(results)]) == 0
+    ner("register", "--power", "--results", str(results))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import made_up_replication
 import pytest
 import registered_oracle
+from in_process import Ner
 from places import RESULTS, ROOT
 
 from ner_experiments.main import cli
@@ -100,16 +101,13 @@ def test_readme_has_registered_verdicts_alone(results: Path, replications: list[
     }[made(results)]
 
 
-def test_without_a_registration_nothing_is_claimed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_without_a_registration_nothing_is_claimed(ner: Ner, tmp_path: Path) -> None:
     made_up_replication.write(tmp_path, "zero")
     (tmp_path / "registration.yaml").unlink()
     assert registered.replications(tmp_path) == []
     said = "Nothing is registered yet, so there is no verdict on any of the 93 claims."
     assert readme_verdicts([], LEDGER).replace("\n", " ").startswith(said)
-    assert cli(["claims", "--results", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith(said)
+    assert ner("claims", "--results", str(tmp_path)).splitlines()[-1].startswith(said)
 
 
 def test_a_difference_that_a_missing_test_may_still_decide_is_no_such_difference_only_when_all_are_made(

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from in_process import Ner
 from scipy import stats
 from seqeval.metrics import f1_score
 from toy_rows import TABLE, TEST, TOY, finish
 
+from ner_experiments.config.compose import jobs
 from ner_experiments.data.tags import convert
-from ner_experiments.main import cli
 from ner_experiments.runs.archived_run import TAGS
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.tables import claims
+from ner_experiments.tables import claims, sweeps
 from ner_experiments.tables.rescore import kendall
 
 STACKED, RESIDUAL, DEEP = ("stacked, 2 layers", "residual, 2 layers", "residual, 4 layers")
@@ -88,10 +89,13 @@ def write(path: Path, sentences: list[list[Line]]) -> Path:
     return path
 
 
-def rescored(gold: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Any:
-    capsys.readouterr()
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold), "--json", *options]) == 0
-    return json.loads(capsys.readouterr().out)
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    return write(tmp_path / "other.txt", corrected())
+
+
+def rescored(gold: Path, ner: Ner, *options: str) -> Any:
+    return ner.json("rescore", TABLE, *TOY, "--gold", str(gold), *options)
 
 
 def predicted(num_wrong: int) -> list[list[str]]:
@@ -99,10 +103,8 @@ def predicted(num_wrong: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("scheme", ["iob1", "iob2", "bioes"])
-def test_f1_by_another_gold_is_seqeval_s(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], scheme: str
-) -> None:
-    found = rescored(write(tmp_path / "other.txt", corrected(scheme)), capsys)
+def test_f1_by_another_gold_is_seqeval_s(outputs: Path, tmp_path: Path, ner: Ner, scheme: str) -> None:
+    found = rescored(write(tmp_path / "other.txt", corrected(scheme)), ner)
     assert [row["label"] for row in found["rows"]] == [STACKED, RESIDUAL, DEEP]
     new, old = (
         [[tag for _, tag in it] for it in corrected()],
@@ -123,11 +125,9 @@ def test_f1_by_another_gold_is_seqeval_s(
     assert found["gold"]["mentions"] == sum(tag[0] == "B" for tags in new for tag in tags)
 
 
-def test_the_ranks_and_kendall_s_tau_follow_from_the_means(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_ranks_and_kendall_s_tau_follow_from_the_means(outputs: Path, gold: Path, ner: Ner) -> None:
     """The other gold has no mention in the first ten sentences, so that two rows change places."""
-    found = rescored(write(tmp_path / "other.txt", corrected()), capsys)
+    found = rescored(gold, ner)
     means = [[row[gold]["mean"] for row in found["rows"]] for gold in ("own", "other")]
     (ranking,) = found["rankings"]
     for name, own in zip(("own", "other"), means, strict=True):
@@ -146,11 +146,9 @@ def test_kendall_s_tau_is_scipy_s() -> None:
     np.testing.assert_allclose(kendall(a, b), expected)
 
 
-def test_the_same_gold_changes_nothing(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_gold_changes_nothing(outputs: Path, tmp_path: Path, ner: Ner) -> None:
     same = [[*zip(it.words, it.tags, strict=True)] for it in TEST]
-    found = rescored(write(tmp_path / "same.txt", same), capsys)
+    found = rescored(write(tmp_path / "same.txt", same), ner)
     for row in found["rows"]:
         assert row["other_scores"] == pytest.approx(row["own_scores"])
     (ranking,) = found["rankings"]
@@ -159,7 +157,7 @@ def test_the_same_gold_changes_nothing(
 
 
 def test_other_tokens_and_sentences_change_nothing_where_mentions_keep_their_characters(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    outputs: Path, tmp_path: Path, gold: Path, ner: Ner
 ) -> None:
     """Each mention becomes one token, as does each pair of other characters, and two sentences become one."""
     sentences: list[list[Line]] = []
@@ -171,22 +169,20 @@ def test_other_tokens_and_sentences_change_nothing_where_mentions_keep_their_cha
             else:
                 tokens.append((word, tag if tag == "O" else f"B-{tag[2:]}"))
         sentences = [*sentences[:-1], [*sentences[-1], *tokens]] if number % 2 else [*sentences, tokens]
-    cut = rescored(write(tmp_path / "cut.txt", sentences), capsys)
-    whole = rescored(write(tmp_path / "other.txt", corrected()), capsys)
+    cut = rescored(write(tmp_path / "cut.txt", sentences), ner)
+    whole = rescored(gold, ner)
     assert cut["rows"] == whole["rows"]
     assert [*cut["gold"]["left_out"].values()] == [0]
 
 
-def test_what_cannot_be_compared_is_counted(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_compared_is_counted(outputs: Path, tmp_path: Path, ner: Ner) -> None:
     """The mention of the last sentence grows to the sentence before, in which it has no place."""
     first, last = ([[*zip(it.words, it.tags, strict=True)] for it in part] for part in (TEST[:-2], TEST[-2:]))
     joined = [line for it in last for line in it]
     tags = ["B-PER", *["I-PER"] * (len(joined) - 1)]
     other = [*first, [(word, tag) for (word, _), tag in zip(joined, tags, strict=True)]]
     gold = write(tmp_path / "joined.txt", other)
-    found = rescored(gold, capsys)
+    found = rescored(gold, ner)
     assert [*found["gold"]["left_out"].values()] == [1]
     number = sum(tag[0] in "BS" for it in last for _, tag in it)
     assert number
@@ -197,54 +193,43 @@ def test_what_cannot_be_compared_is_counted(
         assert [*row["other_scores"].values()] == pytest.approx(expected)
     moved = outputs.rename(outputs.with_name("elsewhere"))
     others = ["--columns", "tag=2", "--output", str(moved)]
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold), *others]) == 0
-    page = capsys.readouterr().out
+    page = ner("rescore", TABLE, *TOY, "--gold", str(gold), *others)
     (command,) = re.findall("Made by `ner-experiments (.*)`", page)
-    assert cli(shlex.split(command)) == 0
-    assert capsys.readouterr().out == page
+    assert ner(*shlex.split(command)) == page
     assert "1 of them are left out, as they start or end inside a token" in page
     assert f"{number} predicted mentions of each run that touch the same tokens" in page
 
 
-def archive(outputs: Path, capsys: pytest.CaptureFixture[str]) -> list[Path]:
+def archive(outputs: Path, ner: Ner) -> list[Path]:
     """Archive all runs in results/, and take the run folders away."""
-    assert cli(["table", TABLE, *TOY, "--archive"]) == 0
-    capsys.readouterr()
+    ner("table", TABLE, *TOY, "--archive")
     outputs.rename(outputs.with_name("elsewhere"))
     return sorted(Path("results").rglob("*-seed-*.json"))
 
 
-def test_archived_runs_are_rescored_by_their_tags(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gold = write(tmp_path / "other.txt", corrected())
-    before = rescored(gold, capsys)
-    archive(outputs, capsys)
-    assert rescored(gold, capsys) == before
+def test_archived_runs_are_rescored_by_their_tags(outputs: Path, gold: Path, ner: Ner) -> None:
+    before = rescored(gold, ner)
+    archive(outputs, ner)
+    assert rescored(gold, ner) == before
 
 
-def test_runs_archived_without_tags_are_named(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gold = write(tmp_path / "other.txt", corrected())
-    paths = archive(outputs, capsys)
+def test_runs_archived_without_tags_are_named(outputs: Path, gold: Path, ner: Ner) -> None:
+    paths = archive(outputs, ner)
     labels = {path: json.loads(path.read_text(encoding="utf-8"))["label"] for path in paths}
     without = [path for path in paths if labels[path] == DEEP][:2]
     for path in without:
         remove_tags(path)
-    found = rescored(gold, capsys)
+    found = rescored(gold, ner)
     assert [*found["runs_not_rescored"]] == [str(path) for path in without]
     assert {row["label"]: row["other"]["n"] for row in found["rows"]} == {STACKED: 3, RESIDUAL: 3, DEEP: 1}
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 0
     names = ", ".join(path.name for path in without)
     expected = (
         f"- {DEEP}: archived without predicted tags, to be trained again: {names} in {paths[0].parent}\n"
     )
-    assert expected in capsys.readouterr().out
+    assert expected in ner("rescore", TABLE, *TOY, "--gold", str(gold))
     for path in set(paths) - set(without):
         remove_tags(path)
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 1
-    error = capsys.readouterr().err
+    error = ner.error("rescore", TABLE, *TOY, "--gold", str(gold))
     assert error.startswith(f"{TABLE}: no finished run of it can be rescored\n{STACKED}: archived without")
     assert all(path.name in error for path in paths)
 
@@ -255,24 +240,20 @@ def remove_tags(path: Path) -> None:
 
 
 def test_archived_runs_on_another_version_of_the_corpus_are_refused(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    outputs: Path, gold: Path, ner: Ner
 ) -> None:
-    gold = write(tmp_path / "other.txt", corrected())
-    for path in archive(outputs, capsys):
+    for path in archive(outputs, ner):
         edit(path, lambda content: content["metrics"]["data"].update(checksum="abc"))
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 1
     expected = f"{STACKED}; {RESIDUAL}; {DEEP}: toy_zh has changed since the runs: its checksum is "
-    assert expected in capsys.readouterr().err
+    assert expected in ner.error("rescore", TABLE, *TOY, "--gold", str(gold))
 
 
-def test_runs_that_tag_single_tokens_are_refused(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gold = write(tmp_path / "other.txt", corrected())
+def test_runs_that_tag_single_tokens_are_refused(outputs: Path, gold: Path, ner: Ner) -> None:
     for path in outputs.rglob("metrics.json"):
         edit(path, lambda it: it.update(task="tags", dev={"accuracy": 0.5}, test={"accuracy": 0.5}))
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 1
-    assert "toy_zh has one tag per token, and only mentions are rescored\n" in capsys.readouterr().err
+    assert "toy_zh has one tag per token, and only mentions are rescored\n" in ner.error(
+        "rescore", TABLE, *TOY, "--gold", str(gold)
+    )
 
 
 def write_ledger() -> None:
@@ -286,12 +267,9 @@ def write_ledger() -> None:
         "direction": "higher",
         "rung": 2,
     }
+    toy = plan | {"overrides": TOY}
     content = {
-        "sources": {
-            "toy": {**plan, "overrides": TOY},
-            "paper": plan,
-            "new": {**plan, "overrides": TOY, "seeds": [4, 5, 6]},
-        },
+        "sources": {"toy": toy, "paper": plan, "new": toy | {"seeds": [4, 5, 6]}},
         "claims": [
             {**about, "id": "deep", "a": {"toy": DEEP}, "b": {"toy": RESIDUAL}},
             {**about, "id": "residual", "a": {"toy": RESIDUAL}, "b": {"toy": STACKED}},
@@ -302,13 +280,10 @@ def write_ledger() -> None:
     (Path("results") / claims.FILE).write_text(json.dumps(content), encoding="utf-8")
 
 
-def test_the_claims_whose_verdict_changes_are_named(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gold = write(tmp_path / "other.txt", corrected())
-    archive(outputs, capsys)
+def test_the_claims_whose_verdict_changes_are_named(outputs: Path, gold: Path, ner: Ner) -> None:
+    archive(outputs, ner)
     write_ledger()
-    found = rescored(gold, capsys)
+    found = rescored(gold, ner)
     verdicts = {it["id"]: (it["own"]["verdict"], it["other"]["verdict"]) for it in found["claims"]}
     own, other = (
         {row["label"]: [*row[f"{gold}_scores"].values()] for row in found["rows"]}
@@ -320,8 +295,9 @@ def test_the_claims_whose_verdict_changes_are_named(
     }
     changed = {it["id"] for it in found["claims"] if it["changed"]}
     assert changed == {name for name, (before, after) in verdicts.items() if before != after} == {"deep"}
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 0
-    assert "Of 2 tests of claims about these rows, 1 changes its verdict: deep.\n" in capsys.readouterr().out
+    assert "Of 2 tests of claims about these rows, 1 changes its verdict: deep.\n" in ner(
+        "rescore", TABLE, *TOY, "--gold", str(gold)
+    )
 
 
 def verdict(a: list[float], b: list[float], scores: dict[str, list[float]]) -> str:
@@ -335,17 +311,14 @@ def verdict(a: list[float], b: list[float], scores: dict[str, list[float]]) -> s
     return "holds" if fmean(a) > fmean(b) else "opposite"
 
 
-def test_a_claim_with_a_run_without_tags_is_not_decided(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gold = write(tmp_path / "other.txt", corrected())
-    paths = archive(outputs, capsys)
+def test_a_claim_with_a_run_without_tags_is_not_decided(outputs: Path, gold: Path, ner: Ner) -> None:
+    paths = archive(outputs, ner)
     write_ledger()
-    complete = {it["id"]: it["own"] for it in rescored(gold, capsys)["claims"]}
+    complete = {it["id"]: it["own"] for it in rescored(gold, ner)["claims"]}
     remove_tags(
         next(path for path in paths if json.loads(path.read_text(encoding="utf-8"))["label"] == STACKED)
     )
-    found = rescored(gold, capsys)
+    found = rescored(gold, ner)
     assert [it["id"] for it in found["claims"]] == ["deep"]
     assert found["claims"][0]["own"] == complete["deep"]  # the other claim still counts in the correction
     assert found["claims_not_rescored"] == ["residual"]
@@ -353,25 +326,21 @@ def test_a_claim_with_a_run_without_tags_is_not_decided(
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_two_rows_have_no_rank_correlation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+    tmp_path: Path, gold: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner, number: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for label in [*SETTINGS][:number]:
         finish(["paper=yang2020", *TOY, *SETTINGS[label]], 1, 3)
-    gold = write(tmp_path / "other.txt", corrected())
-    (ranking,) = rescored(gold, capsys)["rankings"]
+    (ranking,) = rescored(gold, ner)["rankings"]
     assert ranking["tau"] is None
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 0
-    assert "Kendall" not in capsys.readouterr().out
+    assert "Kendall" not in ner("rescore", TABLE, *TOY, "--gold", str(gold))
 
 
 def test_another_text_other_types_and_a_missing_file_are_refused(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    outputs: Path, tmp_path: Path, ner: Ner
 ) -> None:
     def refusal(gold: Path, *items: str) -> str:
-        capsys.readouterr()
-        assert cli(["rescore", *(items or (TABLE, *TOY)), "--gold", str(gold)]) == 1
-        return capsys.readouterr().err
+        return ner.error("rescore", *(items or (TABLE, *TOY)), "--gold", str(gold))
 
     text = write(tmp_path / "text.txt", [[(f"word{number}", "B-PER")] for number in range(99)])
     length = sum(map(len, (word for it in TEST for word in it.words)))
@@ -383,37 +352,25 @@ def test_another_text_other_types_and_a_missing_file_are_refused(
     assert refusal(types) == f"{types}: expected types such as LOC, got X\n"
     none = write(tmp_path / "none.txt", [[(w, "O") for w in it.words] for it in TEST])
     assert refusal(none) == f"{none}: expected types such as LOC, got none\n"
-    assert "no-file: not found" in refusal(tmp_path / "no-file") or "no-file" in refusal(tmp_path / "no-file")
     assert refusal(text, "li2020_table3") == (
         "li2020_table3 is made from the runs of li2020_table1; rescore those\n"
     )
     assert "its rows are no training runs" in refusal(text, "xor")
 
 
-def test_columns_of_the_gold_file_are_chosen(
-    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gold = write(tmp_path / "other.txt", corrected())
-    expected = rescored(gold, capsys)["rows"]
+def test_columns_of_the_gold_file_are_chosen(outputs: Path, tmp_path: Path, gold: Path, ner: Ner) -> None:
+    expected = rescored(gold, ner)["rows"]
     lines = [" ".join(reversed(line.split(" "))) for line in gold.read_text(encoding="utf-8").split("\n")]
     turned = tmp_path / "turned.txt"
     turned.write_text("\n".join(lines), encoding="utf-8")
-    assert rescored(turned, capsys, "--columns", "word=2,tag=0")["rows"] == expected
+    assert rescored(turned, ner, "--columns", "word=2,tag=0")["rows"] == expected
 
 
-def test_a_sweep_of_one_s_own_is_rescored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_is_rescored(tmp_path: Path, gold: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner) -> None:
     monkeypatch.chdir(tmp_path)
-    gold = write(tmp_path / "other.txt", corrected())
     sweep = [*TOY, "model=residual", "layers=2,3"]
     for layers in (2, 3):
         finish([*TOY, "model=residual", f"layers={layers}"], 1, 2 * layers)
-    from ner_experiments.config.compose import jobs
-    from ner_experiments.tables import sweeps
-
     sweeps.record(sweeps.of_jobs(jobs(sweep), "", sweep), Path("outputs"))
-    capsys.readouterr()
-    assert cli(["rescore", *sweep, "--gold", str(gold), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ner.json("rescore", *sweep, "--gold", str(gold))
     assert [row["label"] for row in found["rows"]] == ["layers=2", "layers=3"]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import made_up_trials
 import pytest
+from in_process import Ner
 from toy_rows import TOY, page_of
 
-from ner_experiments.main import cli
 from ner_experiments.runs import artifacts, store
 from ner_experiments.tables import origin, results_folder, spec
 from ner_experiments.tables.scores import Page, collect
@@ -75,13 +75,12 @@ def keep_trials(folder: Path) -> None:
 
 
 def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, ner: Ner
 ) -> None:
     keep_trials(tmp_path / "xor")
     (tmp_path / "templates").mkdir()
     (tmp_path / "templates" / "page.md.j2").write_text("{{ 1 + 1 }} pages")
-    assert cli(["tables", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"{tmp_path}/xor/README.md\n{tmp_path}/page.md\n"
+    assert ner("tables", str(tmp_path)) == f"{tmp_path}/xor/README.md\n{tmp_path}/page.md\n"
     assert (tmp_path / "page.md").read_text() == "2 pages"
     assert (
         "| [xor](xor/README.md) | the paper's | 2 of 6 | 2 | 4 | 0.0 |  |"
@@ -105,14 +104,11 @@ def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(
         ('{"table": "xor", "overrides": [1]}', "overrides must be a list of texts, got [1]"),
     ],
 )
-def test_a_damaged_table_json_is_named(
-    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_table_json_is_named(text: str, message: str, tmp_path: Path, ner: Ner) -> None:
     path = tmp_path / "xor" / store.TABLE
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
-    assert cli(["tables", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == f"{path}: {message}\n"
+    assert ner.error("tables", str(tmp_path)) == f"{path}: {message}\n"
 
 
 @pytest.mark.parametrize(

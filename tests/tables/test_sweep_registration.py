@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,8 @@ from typing import Any
 import forked
 import pytest
 import yaml
+from cases import refused
+from in_process import Ner
 from scipy import stats
 from toy_rows import TOY, finish
 
@@ -48,17 +51,11 @@ def finish_row(layers: int, name: str, first: int = 1, **more: Any) -> list[Path
     ]
 
 
-def table(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert cli(["table", "layers", *arguments, "--json"]) == 0
-    content: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return content
-
-
-def test_the_verdict_rests_on_the_registered_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verdict_rests_on_the_registered_runs(ner: Ner) -> None:
     name = register().hash
     finish_row(2, name)
     finish_row(3, name)
-    content = table(capsys)
+    content = ner.json("table", "layers")
     found, scores = content["registration"], [row["measured"]["scores"] for row in content["rows"]]
     expected = stats.ttest_ind(*(list(row.values()) for row in scores), equal_var=False)
     assert (found["status"], found["reasons"], found["hash"]) == ("registered", [], name)
@@ -66,29 +63,27 @@ def test_the_verdict_rests_on_the_registered_runs(capsys: pytest.CaptureFixture[
     assert found["primary"]["verdict"] == "behind"
     text = f"Registered: layers=2 - layers=3, seeds 1, 2 and 3 ({name}, {FILE}): -"
     for arguments in ([], ["--latex"]):
-        assert cli(["table", "layers", *arguments]) == 0
-        printed = capsys.readouterr().out.replace("\\_", "_")
+        printed = ner("table", "layers", *arguments).replace("\\_", "_")
         assert text in printed
         assert "layers=2 is behind layers=3" in printed
     assert cli(["report", "layers"]) == 0
     assert text in Path("outputs/report/layers.html").read_text(encoding="utf-8")
 
 
-def test_a_sweep_without_a_registration_is_exploratory(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_without_a_registration_is_exploratory(ner: Ner) -> None:
     overrides = [*FIXED, "layers=2,3", "seed=1,2,3"]
     sweeps.record(sweeps.of_jobs(jobs(overrides), "", overrides), OUTPUT)
     finish_row(2, "")
     reason = "nothing was registered before its first run"
-    assert table(capsys)["registration"] == {"status": "exploratory", "reasons": [reason]}
-    assert cli(["table", "layers"]) == 0
-    assert f"Exploratory: {reason}." in capsys.readouterr().out
+    assert ner.json("table", "layers")["registration"] == {"status": "exploratory", "reasons": [reason]}
+    assert f"Exploratory: {reason}." in ner("table", "layers")
 
 
-def test_a_registration_that_is_gone_is_missed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_registration_that_is_gone_is_missed(ner: Ner) -> None:
     name = register().hash
     finish_row(2, name)
     FILE.unlink()
-    (reason,) = table(capsys)["registration"]["reasons"]
+    (reason,) = ner.json("table", "layers")["registration"]["reasons"]
     assert reason.startswith(f"runs recorded {name}, which is no registration of it here (the file is gone")
 
 
@@ -97,69 +92,60 @@ def change(path: Path, key: str, value: Any) -> None:
     path.write_text(yaml.safe_dump(content | {key: value}), encoding="utf-8")
 
 
-def other_primary(name: str) -> None:
-    finish_row(3, name)
-    change(FILE, "primary", {"a": "layers=3", "b": "layers=2"})
-
-
-def without_the_hash(name: str) -> None:
-    finish_row(3, "")
-
-
-def by_other_code(name: str) -> None:
-    finish_row(3, name, code="another")
+def rows_of_sweep() -> list[Any]:
+    rows: list[Any] = yaml.safe_load(SWEEP.read_text(encoding="utf-8"))["rows"]
+    return rows
 
 
 def with_other_settings(name: str) -> None:
-    shutil.copytree(OUTPUT, "before")
     finish_row(3, name)
-    rows = yaml.safe_load(SWEEP.read_text(encoding="utf-8"))["rows"]
-    change(SWEEP, "rows", [rows[0], {"label": "layers=3", "run": ["layers=4"]}])
+    change(SWEEP, "rows", [rows_of_sweep()[0], {"label": "layers=3", "run": ["layers=4"]}])
     for seed in (1, 2, 3):
         finish([*FIXED, "layers=4", "output_dir=outputs"], seed, seed, registration=name)
 
 
-def without_a_row(name: str) -> None:
-    finish_row(3, name)
-    change(SWEEP, "rows", yaml.safe_load(SWEEP.read_text(encoding="utf-8"))["rows"][1:])
+def then(place: Path, key: str, value: Callable[[], Any]) -> Callable[[str], None]:
+    """Finish the runs and change what was registered."""
+
+    def cheat(name: str) -> None:
+        finish_row(3, name)
+        change(place, key, value())
+
+    return cheat
 
 
-def with_a_further_row(name: str) -> None:
-    finish_row(3, name)
-    rows = yaml.safe_load(SWEEP.read_text(encoding="utf-8"))["rows"]
-    change(SWEEP, "rows", [*rows, {"label": "deep", "run": ["layers=4"]}])
+FURTHER = {"label": "deep", "run": ["layers=4"]}
+CHEATS: list[tuple[Callable[[str], object], str]] = [
+    (
+        then(FILE, "primary", lambda: {"a": "layers=3", "b": "layers=2"}),
+        "and 5 more: did not record the registra",
+    ),
+    (lambda _: finish_row(3, ""), "/seed-1 and 2 more: did not record the registration "),
+    (lambda name: finish_row(3, name, code="another"), "/seed-1 and 2 more: other code than was registered"),
+    (with_other_settings, "/seed-1 and 2 more: other settings or data than were registered"),
+    (then(SWEEP, "rows", lambda: rows_of_sweep()[1:]), "registered rows that are gone: layers=2"),
+    (then(SWEEP, "rows", lambda: [*rows_of_sweep(), FURTHER]), "rows that were not registered: deep"),
+    (
+        lambda name: finish([*FIXED, "layers=3", "output_dir=outputs"], 1, 1, registration=name),
+        "2 of 6 registered runs are not finished: layers=3 lacks seeds 2 and 3",
+    ),
+]
 
 
-def before_the_end(name: str) -> None:
-    finish([*FIXED, "layers=3", "output_dir=outputs"], 1, 1, registration=name)
-
-
-@pytest.mark.parametrize(
-    ("cheat", "reason"),
-    [
-        (other_primary, "and 5 more: did not record the registration "),
-        (without_the_hash, "/seed-1 and 2 more: did not record the registration "),
-        (by_other_code, "/seed-1 and 2 more: other code than was registered"),
-        (with_other_settings, "/seed-1 and 2 more: other settings or data than were registered"),
-        (without_a_row, "registered rows that are gone: layers=2"),
-        (with_a_further_row, "rows that were not registered: deep"),
-        (before_the_end, "2 of 6 registered runs are not finished: layers=3 lacks seeds 2 and 3"),
-    ],
-)
+@pytest.mark.parametrize(("cheat", "reason"), CHEATS, ids=[reason[:30] for _, reason in CHEATS])
 def test_what_departs_from_the_registration_is_exploratory_and_says_why(
-    cheat: Callable[[str], None], reason: str, capsys: pytest.CaptureFixture[str]
+    cheat: Callable[[str], None], reason: str, ner: Ner
 ) -> None:
     name = register().hash
     finish_row(2, name)
     cheat(name)
-    found = table(capsys)["registration"]
+    found = ner.json("table", "layers")["registration"]
     assert found["status"] == "exploratory"
     assert "p" not in found["primary"]
     assert any(reason in text for text in found["reasons"]), found["reasons"]
     if "did not record" in reason or "than were registered" in reason:
         assert found["reasons"][-1].endswith("under another name: sweep.name=NAME seed=4,5,6")
-    assert cli(["table", "layers"]) == 0
-    assert "Exploratory, although layers=" in capsys.readouterr().out
+    assert "Exploratory, although layers=" in ner("table", "layers")
 
 
 def test_scores_on_another_test_set_are_not_those_that_were_registered() -> None:
@@ -177,7 +163,7 @@ def test_scores_on_another_test_set_are_not_those_that_were_registered() -> None
 
 
 def test_a_table_is_registered_for_each_choice_of_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner
 ) -> None:
     rows = [{"label": f"{layers} layers", "run": [f"layers={layers}"]} for layers in (2, 3)]
     own = {"title": "Depth", "source": "Mine", "base": FIXED, "seeds": [1, 2], "rows": rows}
@@ -197,27 +183,26 @@ def test_a_table_is_registered_for_each_choice_of_settings(
         for seed, number in enumerate(wrong, 1):
             row = [*FIXED, f"layers={layers}", *other, "output_dir=outputs"]
             finish(row, seed, number, registration=registered[tuple(other)].hash)
-    assert cli(["table", "depth", *other]) == 0
-    assert "Registered: 3 layers - 2 layers, seeds 1, 2 and 3 (" in capsys.readouterr().out
+    assert "Registered: 3 layers - 2 layers, seeds 1, 2 and 3 (" in ner("table", "depth", *other)
     registered[tuple(other)].path.unlink()
     with pytest.raises(ValueError, match=r"register new seeds: seeds=4,5,6$"):
         sweep_registration.register(spec.load("depth"), other, [1, 2, 3], "", OUTPUT)
 
 
-def test_seeds_added_later_are_named_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_seeds_added_later_are_named_and_left_out(ner: Ner) -> None:
     name = register().hash
     finish_row(2, name)
     finish_row(3, name)
-    before = table(capsys)
+    before = ner.json("table", "layers")
     finish_row(2, name, first=4)
-    after = table(capsys)
+    after = ner.json("table", "layers")
     assert after["registration"] == before["registration"]
     assert after["rows"] == before["rows"]
     assert after["notes"] == ["layers=2: without seeds 4, 5 and 6, not registered."]
 
 
 def test_runs_begun_before_cannot_be_registered_and_new_seeds_can(
-    capsys: pytest.CaptureFixture[str],
+    ner: Ner,
 ) -> None:
     (first, *_) = finish_row(2, "")
     (first / "metrics.json").unlink()  # as if interrupted
@@ -227,7 +212,7 @@ def test_runs_begun_before_cannot_be_registered_and_new_seeds_can(
     name = register("4,5,6").hash
     finish_row(2, name, first=4)
     finish_row(3, name, first=4)
-    content = table(capsys)
+    content = ner.json("table", "layers")
     assert content["registration"]["status"] == "registered"
     assert content["notes"] == ["layers=2: without seeds 2 and 3, not registered."]
 
@@ -247,12 +232,12 @@ def test_the_same_command_continues_and_another_is_refused() -> None:
         register()
 
 
-def test_further_registrations_of_the_same_rows_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_further_registrations_of_the_same_rows_are_named(ner: Ner) -> None:
     register("4,5,6", name="again")
     name = register().hash
     finish_row(2, name)
     finish_row(3, name)
-    assert table(capsys)["registration"]["also_registered"] == ["again"]
+    assert ner.json("table", "layers")["registration"]["also_registered"] == ["again"]
 
 
 @pytest.mark.parametrize(
@@ -262,7 +247,7 @@ def test_further_registrations_of_the_same_rows_are_named(capsys: pytest.Capture
         ({"seeds": "1"}, "a test over seeds takes 2 of each row or more, got 1"),
         (
             {"layers": "2,3,4"},
-            "layers has 3 rows; name the two whose difference is tested, such as sweep.primary='",
+            "layers has 3 rows; name the two whose difference is tested, such as sweep.",
         ),
         (
             {"primary": "layers=3 - layers=4"},
@@ -275,30 +260,20 @@ def test_what_cannot_be_registered_is_refused(arguments: dict[str, str], message
         register(**arguments)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["-m", *FIXED, "layers=2,3", "sweep.primary=a - b"],
-            "sweep.primary=a - b is registered: add sweep.reg",
-        ),
-        (["-m", *FIXED, "layers=2,3", "sweep.register=3"], "sweep.register must be true or false"),
-        ([*FIXED, "sweep.register=true"], "sweep.register=true requires a sweep: add -m"),
-        (
-            ["-m", "hydra/sweeper=optuna", *FIXED, "layers=range(2,4)", "sweep.register=true"],
-            "sweep.register=true: a search chooses by dev and tests nothing; register a sweep",
-        ),
-        (
-            ["-m", *FIXED, "layers=2,3", "sweep.looks=2,3", "sweep.register=true"],
-            "sweep.register=true: a registration has a fixed number of seeds, and sweep.looks adds seeds",
-        ),
-    ],
-)
+COMMANDS = refused("""
+-m layers=2,3 sweep.primary='a - b' -> sweep.primary=a - b is registered: add sweep.reg
+-m layers=2,3 sweep.register=3 -> sweep.register must be true or false
+sweep.register=true -> sweep.register=true requires a sweep: add -m
+-m hydra/sweeper=optuna layers=range(2,4) sweep.register=true -> a search chooses by dev and tests nothing
+-m layers=2,3 sweep.looks=2,3 sweep.register=true -> has a fixed number of seeds, and sweep.looks adds seeds
+""")
+
+
+@pytest.mark.parametrize(("arguments", "message"), COMMANDS)
 def test_a_command_that_cannot_register_is_refused_before_anything_starts(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: str, message: str, ner: Ner
 ) -> None:
-    assert cli(["train", *arguments]) == 1
-    assert message in capsys.readouterr().err
+    assert message in ner.error("train", *shlex.split(arguments), *FIXED)
     assert not OUTPUT.exists()
 
 

@@ -1,7 +1,6 @@
 """Sweeps as tables: what is recorded, how it is found again, and every command that takes it."""
 
 import errno
-import json
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,8 @@ from pathlib import Path
 
 import forked
 import pytest
+from cases import refused
+from in_process import Ner
 from toy_rows import TOY, finish
 
 from ner_experiments.analysis.search_trials import Search, Trial
@@ -114,27 +115,24 @@ def test_rows_that_differ_only_in_the_files_that_they_read_are_other_rows() -> N
 
 
 def test_a_sweep_that_can_no_longer_be_composed_does_not_hide_the_others(
-    capsys: pytest.CaptureFixture[str],
+    ner: Ner,
 ) -> None:
     finish_all()
     table = recorded(*SWEEP)
     path = Path("outputs/sweeps/mine.yaml")
     path.write_text(sweeps.as_yaml(replace(table, base=("data=mine",))), encoding="utf-8")
     before = path.read_bytes()
-    assert cli(["table"]) == 0
-    *_, first, second = sorted(capsys.readouterr().out.splitlines()[-2:])
+    *_, first, second = sorted(ner("table").splitlines()[-2:])
     assert first.startswith("layers ")
     assert second.startswith("mine ")
     assert "; left out: mine, row 'layers=2': data=mine: " in second
     for command in ("table", "watch"):
-        assert cli([command, *SWEEP, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)
+        assert ner.json(command, *SWEEP)
     assert recorded(*SWEEP).name == "layers"
     with pytest.raises(ValueError, match=r"mine\.yaml is a sweep of other rows"):
         recorded(*SWEEP, name="mine")
     assert path.read_bytes() == before
-    assert cli(["table", "mine"]) == 1
-    assert "data=mine: " in capsys.readouterr().err
+    assert "data=mine: " in ner.error("table", "mine")
 
 
 def test_a_name_of_a_published_table_is_refused_before_anything_is_written() -> None:
@@ -143,39 +141,46 @@ def test_a_name_of_a_published_table_is_refused_before_anything_is_written() -> 
     assert not Path("outputs").exists()
 
 
-@pytest.mark.parametrize(
-    ("sweep", "rule"),
-    [
-        (["seed=1,1"], "two jobs of the sweep are the same run: seed=1"),
-        (["model=residual", "layers=2,2"], "are the same run: model=residual layers=2"),
-        (["optimizer.lr=0.1,1e-1"], "are the same run: optimizer.lr=0.1"),
-        (["output_dir=a,b"], "output_dir=a,b: no part of an experiment"),
-        (["runtime.threads=1,2"], "runtime.threads=1,2: no part of an experiment"),
-        (["sweep.name=a/b", "seed=1,2"], "sweep.name must be made of letters"),
-        (["sweep.name=index", "seed=1,2"], "sweep.name=index: the index page of a report has this name"),
-        (
-            ["sweep.looks=3", "layers=2,3", "model=residual"],
-            "expected numbers of seeds, such as sweep.looks=3,5,8",
-        ),
-        (["sweep.looks=[3,2]", "layers=2,3", "model=residual"], "looks must be ascending"),
-        (["sweep.looks=[2,3]", "seed=1,2"], "seed=1,2: sweep.looks=[2,3] sets the number of seeds"),
-        (
-            ["sweep.looks=[2,3]", *FIXED, "layers=2,3", "seed=4294967294"],
-            "seed must be at least 0 and at most 4,294,967,295, got 4294967296",
-        ),
-        (["sweep.looks=[2,3]", *FIXED], "sweep.looks=2,3 compares rows, and this sweep has only one"),
-        (["table=yang2020_table9", "sweep.looks=[2,3]"], "compares rows, and yang2020_table9 has only one"),
-        (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table already has a name"),
-    ],
-)
-def test_a_wrong_sweep_is_refused_before_anything_starts(
-    sweep: list[str], rule: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli(["train", "-m", *sweep]) == 1
-    error = capsys.readouterr().err
+REFUSED = refused("""
+seed=1,1 -> two jobs of the sweep are the same run: seed=1
+model=residual layers=2,2 -> are the same run: model=residual layers=2
+optimizer.lr=0.1,1e-1 -> are the same run: optimizer.lr=0.1
+output_dir=a,b -> output_dir=a,b: no part of an experiment
+runtime.threads=1,2 -> runtime.threads=1,2: no part of an experiment
+sweep.name=a/b seed=1,2 -> sweep.name must be made of letters
+sweep.name=index seed=1,2 -> sweep.name=index: the index page of a report has this name
+sweep.looks=3 layers=2,3 model=residual -> expected numbers of seeds, such as sweep.looks=3,5,8
+sweep.looks=[3,2] layers=2,3 model=residual -> looks must be ascending
+sweep.looks=[2,3] seed=1,2 -> seed=1,2: sweep.looks=[2,3] sets the number of seeds
+sweep.looks=[2,3] model=residual layers=2,3 seed=4294967294 -> at least 0 and at most 4,294,967,295, got 4294967296
+sweep.looks=[2,3] model=residual -> sweep.looks=2,3 compares rows, and this sweep has only one
+table=yang2020_table9 sweep.looks=[2,3] -> compares rows, and yang2020_table9 has only one
+table=yang2020_table12 sweep.name=mine -> sweep.name=mine: a table already has a name
+""")
+
+
+@pytest.mark.parametrize(("sweep", "rule"), REFUSED)
+def test_a_wrong_sweep_is_refused_before_anything_starts(sweep: str, rule: str, ner: Ner) -> None:
+    error = ner.error("train", "-m", *sweep.split())
     assert rule in error
     assert error.endswith("Nothing was started.\n")
     assert not Path("outputs").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("train sweep.name=mine", "sweep.name=mine requires a sweep: add -m"),
+        ("table layer", "there is no table or sweep in outputs/sweeps named 'layer'; did you mean 'layers'?"),
+        (
+            "table yang2020_table12 layers",
+            "expected one table or sweep and then overrides, got yang2020_table12 and",
+        ),
+    ],
+)
+def test_a_wrong_name_is_refused(command: str, message: str, ner: Ner) -> None:
+    recorded(*SWEEP)
+    assert message in ner.error(*command.split())
 
 
 def test_a_value_of_several_lines_cannot_be_swept() -> None:
@@ -184,18 +189,11 @@ def test_a_value_of_several_lines_cannot_be_swept() -> None:
         sweeps.of_jobs([["words.input.path=a\nb"], ["words.input.path=c"]], "", [values])
 
 
-def test_a_name_needs_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli(["train", "sweep.name=mine"]) == 1
-    assert "sweep.name=mine requires a sweep: add -m" in capsys.readouterr().err
-
-
-def test_a_table_of_a_sweep_by_name_and_by_its_overrides(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_a_sweep_by_name_and_by_its_overrides(ner: Ner) -> None:
     finish_all()
     recorded(*SWEEP)
-    assert cli(["table", "layers", "--json"]) == 0
-    by_name = json.loads(capsys.readouterr().out)
-    assert cli(["table", *SWEEP, "logger=csv", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == by_name
+    by_name = ner.json("table", "layers")
+    assert ner.json("table", *SWEEP, "logger=csv") == by_name
     assert [row["label"] for row in by_name["rows"]] == ["layers=2", "layers=3"]
     (pair,) = by_name["pairs"]
     assert {
@@ -215,146 +213,82 @@ def test_a_table_of_a_sweep_by_name_and_by_its_overrides(capsys: pytest.CaptureF
     assert pair["low"] < pair["difference"] < pair["high"]
 
 
-def test_the_page_of_a_sweep_begins_with_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_of_a_sweep_begins_with_its_answer_and_its_formats_agree(ner: Ner) -> None:
     finish_all()
     recorded(*SWEEP)
-    assert cli(["table", "layers"]) == 0
-    text = capsys.readouterr().out
+    text = ner("table", "layers")
     heading, _, verdict, *_ = text.split("\n\n")
     assert heading == "# layers=2,3"
-    assert "layers=3" in verdict
-    assert "published" not in text
     lines = [line for line in text.splitlines() if line.startswith("    layers=")]
     assert len(lines) == 2
     assert lines[0].index("|") < lines[1].index("|")  # more wrong: further left
-
-
-def test_the_table_of_a_sweep_speaks_of_its_scores_not_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
-    recorded(*SWEEP)
-    finish_all()
-    assert cli(["table", "layers"]) == 0
-    text = capsys.readouterr().out
-    assert "|  | test | 95 % | parameters |" in text
-    assert "ours" not in text.lower()
-
-
-def test_the_table_of_a_sweep_says_where_the_runs_of_each_row_are(capsys: pytest.CaptureFixture[str]) -> None:
-    finish_all()
-    recorded(*SWEEP)
-    assert cli(["table", "layers"]) == 0
-    lines = capsys.readouterr().out.split("Runs:\n\n")[1].splitlines()
-    assert [line.split(":")[0] for line in lines] == ["- layers=2", "- layers=3"]
-    for line in lines:
+    for line in text.split("Runs:\n\n")[1].splitlines():
         folder, seeds = line.split("`")[1], line.split(": ")[-1]
         assert [(Path(folder) / seed / "metrics.json").is_file() for seed in seeds.split(", ")] == [True] * 2
-
-
-def test_overrides_of_a_sweep_are_not_called_the_papers(capsys: pytest.CaptureFixture[str]) -> None:
-    recorded(*SWEEP)
-    assert cli(["table", "layers", "optimizer.lr=0.5"]) == 0
-    assert "**Not the sweep's settings:** `optimizer.lr=0.5`" in capsys.readouterr().out
+    content = ner.json("table", "layers")
+    assert "comparisons" not in content
+    assert content["verdict"] == verdict
+    assert verdict in ner("table", "layers", "--latex")
+    assert "**Not the sweep's settings:** `optimizer.lr=0.5`" in ner("table", "layers", "optimizer.lr=0.5")
 
 
 def test_finished_runs_that_were_no_sweep_are_collected_on_request(
-    capsys: pytest.CaptureFixture[str],
+    ner: Ner,
 ) -> None:
     finish_all()
-    assert cli(["table", *SWEEP]) == 1
-    assert "`ner-experiments table --over` collects finished runs" in capsys.readouterr().err
-    assert cli(["table", "--over", *FIXED, "layers=2,3,4", "--json"]) == 0
-    content = json.loads(capsys.readouterr().out)
+    assert "`ner-experiments table --over` collects finished runs" in ner.error("table", *SWEEP)
+    content = ner.json("table", "--over", *FIXED, "layers=2,3,4")
     assert [bool(row["measured"]) for row in content["rows"]] == [True, True, False]
     assert len(content["pairs"]) == 1
     assert cli(["table", "--over", *FIXED, "layers=2,3", "optimizer.lr=0.25"]) == 0
-    first, *rows = capsys.readouterr().err.splitlines()
+    first, *rows = ner.capsys.readouterr().err.splitlines()
     assert first == "No finished run has these settings."
     assert [re.sub("outputs/.*?,", "DIR,", row) for row in rows] == [
         f"layers={layers}: the nearest, DIR, has optimizer.lr=0.001" for layers in (2, 3)
     ]
 
 
-def test_an_unknown_name_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    recorded(*SWEEP)
-    assert cli(["table", "layer"]) == 1
-    assert (
-        "there is no table or sweep in outputs/sweeps named 'layer'; did you mean 'layers'?"
-        in capsys.readouterr().err
-    )
-
-
-def test_a_command_for_one_table_is_given_no_second_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli(["table", "yang2020_table12", "layers"]) == 1
-    assert (
-        "expected one table or sweep and then overrides, got yang2020_table12 and layers"
-        in capsys.readouterr().err
-    )
-
-
-def test_a_damaged_record_does_not_hide_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_record_does_not_hide_the_others(ner: Ner) -> None:
     finish_all()
     recorded(*SWEEP)
     Path("outputs/sweeps/broken.yaml").write_text("rows: [", encoding="utf-8")
-    assert cli(["table", *SWEEP, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["name"] == "layers"
-    assert cli(["table", "broken"]) == 1
-    assert "outputs/sweeps/broken.yaml" in capsys.readouterr().err
+    assert ner.json("table", *SWEEP)["name"] == "layers"
+    assert "outputs/sweeps/broken.yaml" in ner.error("table", "broken")
 
 
-def test_errors_and_cases_take_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_and_cases_take_a_sweep(ner: Ner) -> None:
     finish_all()
     recorded(*SWEEP)
-    assert cli(["cases", "layers"]) == 0
-    text = capsys.readouterr().out
+    text = ner("cases", "layers")
     assert text.count("(layers=2)") == 2
     assert text.count("(layers=3)") == 2
     recorded(*FIXED, "layers=5,6", name="never")
-    assert cli(["cases", "never"]) == 1
-    assert "never: no run of it is finished in outputs\n" in capsys.readouterr().err
+    assert "never: no run of it is finished in outputs\n" in ner.error("cases", "never")
 
 
-def test_errors_of_runs_on_changed_data_say_so(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_of_runs_on_changed_data_say_so(ner: Ner, monkeypatch: pytest.MonkeyPatch) -> None:
     finish_all()
     recorded(*SWEEP)
     monkeypatch.setattr("ner_experiments.experiment_data.Fingerprints.__call__", lambda *_: "other")
-    assert cli(["errors", "layers"]) == 1
-    assert "layers: no run of it is finished in outputs: " in (printed := capsys.readouterr().err)
+    assert "layers: no run of it is finished in outputs: " in (printed := ner.error("errors", "layers"))
     assert "read other files" in printed
 
 
-def test_errors_and_cases_take_a_sweep_by_its_overrides(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_and_cases_take_a_sweep_by_its_overrides(ner: Ner) -> None:
     finish_all()
     recorded(*SWEEP)
     for command in ("errors", "cases"):
-        assert cli([command, "layers", "--json"]) == 0
-        by_name = capsys.readouterr().out
-        assert cli([command, *SWEEP, "output_dir=outputs", "--json"]) == 0
-        assert capsys.readouterr().out == by_name
-        assert cli([command, *FIXED, "layers=4,5"]) == 1
-        assert "outputs/sweeps has no sweep with the rows of model=residual" in capsys.readouterr().err
-        assert cli([command, "output_dir=outputs"]) == 1
-        assert capsys.readouterr().err.startswith("output_dir=outputs: expected a run, or a table or sweep")
+        by_name = ner(command, "layers", "--json")
+        assert ner(command, *SWEEP, "output_dir=outputs", "--json") == by_name
+        assert "outputs/sweeps has no sweep with the rows of model=residual" in ner.error(
+            command, *FIXED, "layers=4,5"
+        )
+        assert ner.error(command, "output_dir=outputs").startswith(
+            "output_dir=outputs: expected a run, or a table or sweep"
+        )
 
 
-def test_the_formats_of_a_sweep_agree_with_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    finish_all()
-    recorded(*SWEEP)
-    assert cli(["table", "layers", "--json"]) == 0
-    content = json.loads(capsys.readouterr().out)
-    assert "comparisons" not in content
-    assert cli(["table", "layers", "--latex"]) == 0
-    text = capsys.readouterr().out
-    assert content["verdict"] in text
-    assert "p corrected & q & seeds needed & " in text
-    assert cli(["table", "layers", "--csv"]) == 0
-    assert (
-        capsys.readouterr().err
-        == "The pairs of rows and the verdict are printed with --json instead of --csv.\n"
-    )
-
-
-def test_a_record_learns_seeds_and_looks_and_watch_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_record_learns_seeds_and_looks_and_watch_shows_them(ner: Ner) -> None:
     table = recorded(*SWEEP)
     table = sweeps.add_to_record(table, Path("outputs"), [3], [2, 3])
     assert spec.read(Path("outputs/sweeps/layers.yaml")) == table
@@ -364,11 +298,10 @@ def test_a_record_learns_seeds_and_looks_and_watch_shows_them(capsys: pytest.Cap
     assert sweeps.add_to_record(published, Path("outputs"), [99]).seeds[-1] == 99
     assert sweeps.names(Path("outputs")) == ["layers"]
     for arguments in (["layers"], SWEEP[:-1]):
-        assert cli(["watch", *arguments, "--json"]) == 3
-        assert json.loads(capsys.readouterr().out)["counts"]["waiting"] == 6
+        assert ner.json("watch", *arguments, status=3)["counts"]["waiting"] == 6
 
 
-def test_the_looks_of_a_record_and_their_first_seed_cannot_change(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_looks_of_a_record_and_their_first_seed_cannot_change(ner: Ner) -> None:
     sweeps.add_to_record(recorded(*SWEEP), Path("outputs"), [3], [2, 3])
     rows = [item for item in SWEEP if not item.startswith("seed=")]
     refused = {
@@ -378,27 +311,23 @@ def test_the_looks_of_a_record_and_their_first_seed_cannot_change(capsys: pytest
     }
     for more, message in refused.items():
         for name in ([], ["sweep.name=layers"]):
-            assert cli(["train", "-m", *rows, *more.split(), *name]) == 1
-            assert message in capsys.readouterr().err
+            assert message in ner.error("train", "-m", *rows, *more.split(), *name)
     for more, message in (
         ("sweep.looks=[3]", "sweep.looks=[3]: layers was declared with sweep.looks=2,3"),
         ("seeds=[0]", "start from its"),
     ):
-        assert cli(["train", "-m", "table=layers", more]) == 1
-        assert message in capsys.readouterr().err
+        assert message in ner.error("train", "-m", "table=layers", more)
     assert spec.read(Path("outputs/sweeps/layers.yaml")).seeds == (1, 2, 3)
 
 
-def test_a_recorded_sweep_is_not_archived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recorded_sweep_is_not_archived(tmp_path: Path, ner: Ner) -> None:
     finish_all()
     recorded(*SWEEP)
-    assert cli(["table", "layers", "--archive", str(tmp_path / "results")]) == 1
-    assert capsys.readouterr().err.startswith(
+    assert ner.error("table", "layers", "--archive", str(tmp_path / "results")).startswith(
         "layers is not a table of sweeps/, and only those are archived; "
     )
     over = ["table", "--over", *SWEEP, "--archive", str(tmp_path / "results")]
-    assert cli(over) == 1
-    assert "--over names none" in capsys.readouterr().err
+    assert "--over names none" in ner.error(*over)
     assert not (tmp_path / "results").exists()
 
 
@@ -415,57 +344,46 @@ def test_a_record_moved_to_sweeps_is_taken_as_it_is(
     capsys.readouterr()
 
 
-def test_a_search_is_found_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_is_found_by_its_name(ner: Ner) -> None:
     trial = Trial(0, "complete", ("optimizer.lr=0.1",), 0.0, (0.0,), ("outputs/a/seed-1",))
     search = Search("rates", "F1", ("model=bilstm",), ("optimizer.lr=0.1,0.2",), (1,), 2, "TPE", (trial,))
     path = Path("elsewhere/searches/rates/search.json")
     path.parent.mkdir(parents=True)
     write_search(search, path)
-    assert cli(["table", "rates", "output_dir=elsewhere"]) == 0
-    text = capsys.readouterr().out
+    text = ner("table", "rates", "output_dir=elsewhere")
     assert "The best: outputs/a/seed-1" in text
     assert "All trials have a dev F1 of 0, which usually means too few training steps" in text
-    assert cli(["table", "--output", "elsewhere"]) == 0
-    assert "search over optimizer.lr; 1 of 2 trials, best dev F1 0.00" in capsys.readouterr().out
-    assert cli(["report", "rates", "output_dir=elsewhere"]) == 0
+    assert "search over optimizer.lr; 1 of 2 trials, best dev F1 0.00" in ner(
+        "table", "--output", "elsewhere"
+    )
+    ner("report", "rates", "output_dir=elsewhere")
     assert "rates" in Path("elsewhere/report/index.html").read_text(encoding="utf-8")
 
 
-def test_the_list_names_the_leader_of_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
-    finish_all()
-    recorded(*SWEEP)
-    assert cli(["table"]) == 0
-    assert "2 of 2 rows, up to 2 seeds, layers=3 leads: " in capsys.readouterr().out.splitlines()[-1]
-
-
-def test_the_list_names_a_leader_for_each_corpus(capsys: pytest.CaptureFixture[str]) -> None:
-    overrides = [*FIXED, "data=toy_en,toy_zh", "layers=2,3"]
-    for corpus in ("toy_en", "toy_zh"):
-        for layers, wrong in ((2, 10), (3, 1)):
-            finish([*FIXED, f"data={corpus}", f"layers={layers}", "output_dir=outputs"], 1, wrong)
-    recorded(*overrides)
-    assert cli(["table"]) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
-    assert line.count(" leads: 1 open") == 2
-    assert "data=toy_en layers=3 leads: 1 open; data=toy_zh layers=3 leads: 1 open" in line
-
-
-def test_without_two_rows_on_a_corpus_the_list_names_no_leader(capsys: pytest.CaptureFixture[str]) -> None:
-    for corpus, wrong in (("toy_en", 1), ("toy_zh", 10)):
-        finish([*FIXED, f"data={corpus}", "output_dir=outputs"], 1, wrong)
-    recorded(*FIXED, "data=toy_en,toy_zh")
-    assert cli(["table"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith("2 of 2 rows, up to 1 seed")
-
-
-def test_watch_takes_a_sweep_by_name_or_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
-    finish_all()
-    recorded(*SWEEP)
-    assert cli(["watch", "layers", "--json"]) == 0
-    by_name = json.loads(capsys.readouterr().out)["counts"]
-    assert cli(["watch", "-m", *SWEEP, "sweep.name=layers", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["counts"] == by_name
-    assert by_name["done"] == 4
+@pytest.mark.parametrize(
+    ("swept", "rows", "said"),
+    [
+        ([], ["layers=2", "layers=3"], "2 of 2 rows, up to 1 seed, layers=3 leads: 1 open"),
+        (
+            ["data=toy_en,toy_zh"],
+            [
+                f"{corpus} {layers}"
+                for corpus in ("data=toy_en", "data=toy_zh")
+                for layers in ("layers=2", "layers=3")
+            ],
+            "data=toy_en layers=3 leads: 1 open; data=toy_zh layers=3 leads: 1 open",
+        ),
+        (["data=toy_en,toy_zh"], ["data=toy_en", "data=toy_zh"], "2 of 2 rows, up to 1 seed"),
+    ],
+    ids=["one corpus", "two corpora", "one row on each corpus"],
+)
+def test_the_list_names_the_leader_on_each_corpus(
+    swept: list[str], rows: list[str], said: str, ner: Ner
+) -> None:
+    for row in rows:
+        finish([*FIXED, *row.split(), "output_dir=outputs"], 1, 10 if "layers=2" in row else 1)
+    recorded(*FIXED, *swept, *["layers=2,3"] * ("layers" in rows[0]))
+    assert ner("table").splitlines()[-1].endswith(said)
 
 
 def test_a_report_of_a_sweep_is_one_page_with_the_answer_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from in_process import Ner
 from places import RESULTS
 from toy_rows import TOY, finish
 
@@ -56,15 +57,14 @@ def test_other_data_say_nothing_of_the_papers_best_row() -> None:
 
 
 def test_the_list_says_whose_runs_a_table_is_computed_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
     line = {"table": "li2020_table1", "settings": "", "rows": 10, "measured": 1, "seeds": [6, 6]}
     text = json.dumps(line | {"place": "x", "runs": 6, "hours": 0.1, "best_row": ""})
     (tmp_path / "results" / SUMMARIES).write_text(f"{text}\n", encoding="utf-8")
-    assert cli(["table"]) == 0
-    (found,) = [it for it in capsys.readouterr().out.splitlines() if it.startswith("li2020_table3 ")]
+    (found,) = [it for it in ner("table").splitlines() if it.startswith("li2020_table3 ")]
     assert found.endswith("; computed from the runs of li2020_table1")
 
 
@@ -96,11 +96,10 @@ def test_a_damaged_summary_is_named(
 
 
 def test_the_list_says_what_the_archive_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli(["table"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = ner("table").splitlines()
     assert [line.split()[0] for line in lines] == spec.names()
     assert all("; 0 of " in line for line in lines)
     line = {
@@ -114,14 +113,13 @@ def test_the_list_says_what_the_archive_has(
     (tmp_path / "results").mkdir()
     text = json.dumps(line | {"runs": 5, "hours": 0.1, "best_row": "open"})
     (tmp_path / "results" / SUMMARIES).write_text(f"{text}\n", encoding="utf-8")
-    assert cli(["table"]) == 0
-    (found,) = [line for line in capsys.readouterr().out.splitlines() if "; 0 of " not in line]
+    (found,) = [line for line in ner("table").splitlines() if "; 0 of " not in line]
     assert found.startswith("yang2020_table9 ")
     assert found.endswith("; 1 of 9 rows, up to 5 seeds, published best row: open")
 
 
 def test_the_list_counts_published_rows_that_are_finished_in_outputs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(spec, "SWEEPS", tmp_path / "sweeps")
@@ -138,12 +136,10 @@ def test_the_list_counts_published_rows_that_are_finished_in_outputs(
     }
     (tmp_path / "sweeps").mkdir()
     (tmp_path / "sweeps" / "depth.yaml").write_text(json.dumps(table), encoding="utf-8")
-    assert cli(["table"]) == 0
-    assert capsys.readouterr().out.endswith("; 0 of 2 rows\n")
+    assert ner("table").endswith("; 0 of 2 rows\n")
     for layers, wrong in ((2, 10), (3, 1)):
         finish(["model=residual", *TOY, f"layers={layers}", "output_dir=outputs"], 1, wrong)
-    assert cli(["table"]) == 0
-    assert capsys.readouterr().out.endswith("; 2 of 2 rows, up to 1 seed, published best row: open\n")
+    assert ner("table").endswith("; 2 of 2 rows, up to 1 seed, published best row: open\n")
 
 
 def test_the_archive_is_summarized_table_by_table() -> None:

@@ -1,22 +1,18 @@
 """A table with runs: its means and comparisons, what every output has of them, and its command."""
 
-import csv
 import html
-import io
-import json
 import re
 import statistics
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import made_up_trials
 import pytest
+from in_process import Ner
 from places import ROOT
 from toy_rows import TABLE, TEST, TOY, page_of
 
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.main import cli
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.write import write_report
 from ner_experiments.runs.archived_run import ArchivedRun
@@ -141,14 +137,6 @@ def test_the_oracle_epoch_gain_is_that_of_the_runs_that_scored_test_every_epoch(
     assert full.results[0].oracle_epoch_gain() is None
 
 
-def test_csv_agrees_with_json(full: Page) -> None:
-    rows: Any = json.loads(TableView(full).json())["rows"]
-    lines = list(csv.DictReader(io.StringIO(TableView(full).csv())))
-    assert [line["label"] for line in lines] == [row["label"] for row in rows]
-    assert float(lines[5]["mean"]) == rows[5]["measured"]["mean"]
-    assert lines[1]["mean"] == ""
-
-
 def test_stand_ins_are_those_of_the_settings_and_name_their_rows(here: str) -> None:
     def stand_ins(table: str, *overrides: str) -> list[str]:
         return collect(spec.load(table), [here, *overrides]).stand_ins
@@ -225,49 +213,13 @@ def test_tags_are_counted_by_tokens(tmp_path: Path) -> None:
     assert Run(tmp_path, {"task": "tags"}).counts().tolist() == [[1, 2], [1, 1]]
 
 
-def test_json_has_what_was_published_and_what_was_measured(page: Page) -> None:
-    content: Any = json.loads(TableView(page).json())
-    assert content["deviations"] == TOY
-    assert [row["published"] for row in content["rows"]] == [
-        90.55,
-        90.69,
-        90.53,
-        91.38,
-        91.85,
-        92.22,
-        91.8,
-        91.62,
-    ]
-    assert not any(row["cited"] for row in content["rows"])
-    measured = content["rows"][0]["measured"]
-    assert measured["n"] == 2
-    assert measured["mean"] == pytest.approx(statistics.fmean(measured["scores"].values()))
-    assert measured["sd"] == pytest.approx(statistics.stdev(measured["scores"].values()))
-    assert content["rows"][1]["measured"] is None
-
-
-def test_rows_that_were_not_run_say_what_they_need(page: Page) -> None:
-    assert page.results[1].reads == ("toy_zh",)
-    (row,) = [line for line in TableView(page).markdown().splitlines() if line.startswith("| stacked, 3")]
-    assert "| not run |" in row  # all it reads was there for the others
-
-
 def test_what_a_row_needs_is_what_no_run_has_read_here() -> None:
     table = spec.load("huang2015_table2")
     page = collect(table, (), lambda cfg, label: {})
     of = {result.row.label: result for result in page.results}
     assert page.needs(of["Senna, BI-LSTM-CRF, POS"]) == ["ptb", "senna.txt"]
-    run = Run(
-        Path("anywhere"),
-        {
-            "test": {"accuracy": 0.9},
-            "task": "tags",
-            "data": {"checksum": "a"},
-            "parameters": 1,
-            "seconds": 1.0,
-            "epochs": 1,
-        },
-    )
+    about = {"test": {"accuracy": 0.9}, "task": "tags", "data": {"checksum": "a"}}
+    run = Run(Path("anywhere"), about | {"parameters": 1, "seconds": 1.0, "epochs": 1})
     ran = [
         replace(it, runs={1: run}) if it.row.label.startswith("random") and "NER" in it.row.label else it
         for it in page.results
@@ -296,30 +248,15 @@ def test_the_xor_table_reads_what_its_command_wrote(tmp_path: Path) -> None:
 
 
 def test_the_nearest_measured_settings_that_include_the_requested_ones(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, ner: Ner, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").symlink_to(ROOT / "results")
-    assert cli(["table", TABLE, "data=weibo"]) == 0
-    text = capsys.readouterr().out
+    text = ner("table", TABLE, "data=weibo")
     assert "`data=weibo trainer.max_epochs=3`" in text
     assert "not run" not in text
 
 
-@pytest.mark.usefixtures("elsewhere")
-def test_the_command_lists_prints_and_refuses(
-    page: Page, here: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli(["table"]) == 0
-    listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == spec.names()
-    output = here.partition("=")[2]
-    assert cli(["table", TABLE, "--json", *TOY, "--output", output]) == 0
-    assert capsys.readouterr().out == TableView(page).json()
-    assert cli(["table", "yang2020_table99"]) == 1
-    assert "there is no table 'yang2020_table99'; did you mean" in capsys.readouterr().err
+def test_options_of_one_table_require_its_name(ner: Ner) -> None:
     for options in (["--archive", TABLE], ["--json"], ["--over"]):
-        assert cli(["table", *options]) == 1
-        assert "require a table: table NAME" in capsys.readouterr().err
-    assert cli(["table", TABLE, "layer=3"]) == 1
-    assert "row 'stacked, 2 layers': layer=3: there is no setting 'layer'" in capsys.readouterr().err
+        assert "require a table: table NAME" in ner.error("table", *options)

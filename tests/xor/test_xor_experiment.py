@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from in_process import Ner
 from torch import Tensor, nn
 
 from ner_experiments.commands.xor import requested_architectures
 from ner_experiments.config.conf import CONF, names
 from ner_experiments.config.config_dirs import VARIABLE
-from ner_experiments.main import cli, run_command
+from ner_experiments.main import cli
 from ner_experiments.modules.softmax import Softmax
 from ner_experiments.xor import experiment
 from ner_experiments.xor.experiment import train_until_correct
@@ -94,9 +95,8 @@ SMALL = ["xor", "--seeds", "1", "--processes", "1", "--models", "cross", "baseli
 
 
 @pytest.mark.slow
-def test_the_json_of_the_command(small: Path, capsys: pytest.CaptureFixture[str]):
-    assert cli([*SMALL, str(small), "--json"]) == 0
-    printed = capsys.readouterr().out
+def test_the_json_of_the_command(small: Path, ner: Ner):
+    printed = ner(*SMALL, str(small), "--json")
     record = json.loads(printed)
     assert json.loads((small / "xor.json").read_text()) == record
     assert (small / "xor.png").read_bytes().startswith(b"\x89PNG")
@@ -126,12 +126,9 @@ def examined(monkeypatch: pytest.MonkeyPatch, **found: ModelResult) -> None:
     monkeypatch.setattr(experiment, "measure_and_train", lambda names, **_: found)
 
 
-def test_the_tables_say_what_was_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_the_tables_say_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner):
     examined(monkeypatch, baseline=finding(True, 3), cross=finding(False, 4))
-    assert cli(["xor", "--output", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
+    printed = ner("xor", "--output", str(tmp_path))
     assert re.search(r"section 3.4: O S O or O O O, CRF +3 of 4 +contradiction", printed)
     rows = {line.split()[0]: line.split() for line in printed.splitlines() if line.split()[1:2] == ["2"]}
     assert rows["baseline"][2:] == ["1.0e-16", "3", "of", "4", "3", "of", "4", "0,", "0", "yes"]
@@ -140,12 +137,9 @@ def test_the_tables_say_what_was_found(
     assert "agree" in printed
 
 
-def test_every_proof_is_printed_on_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_every_proof_is_printed_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner):
     examined(monkeypatch, cross=finding(False, 4))
-    assert cli(["xor", "--certificates", "--output", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
+    printed = ner("xor", "--certificates", "--output", str(tmp_path))
     assert printed.count("which is 0 > 0: a contradiction.") == 4
     assert printed.count("These scores, all others 0, satisfy") == 2 + 4 * 4
 
@@ -158,18 +152,14 @@ def test_what_is_proved_impossible_fails_the_command(
     assert "proved impossible, so something is wrong: baseline" in capsys.readouterr().out
 
 
-def test_what_was_not_learned_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_what_was_not_learned_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner):
     examined(monkeypatch, cross=finding(False, 3))
-    assert cli(["xor", "--output", str(tmp_path)]) == 0
     said = "with at least one decoder no seed learned all four phrases: cross"
-    assert said in capsys.readouterr().out
+    assert said in ner("xor", "--output", str(tmp_path))
     one_decoder = finding(False, 4)
     one_decoder.trials["crf"] = finding(False, 3).trials["crf"]
     examined(monkeypatch, cross=one_decoder)
-    assert cli(["xor", "--output", str(tmp_path)]) == 0
-    assert said in capsys.readouterr().out
+    assert said in ner("xor", "--output", str(tmp_path))
 
 
 REFUSED = [
@@ -200,12 +190,11 @@ def test_a_wrong_argument_is_one_line(
 
 
 def test_an_output_that_is_a_file_is_refused_before_anything_is_trained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner
 ) -> None:
     monkeypatch.setattr(experiment, "measure_and_train", lambda *_, **__: pytest.fail("trained"))
     (tmp_path / "file").touch()
-    assert cli(["xor", "--output", str(tmp_path / "file")]) == 1
-    assert capsys.readouterr().err == f"{tmp_path / 'file'}: File exists\n"
+    assert ner.error("xor", "--output", str(tmp_path / "file")) == f"{tmp_path / 'file'}: File exists\n"
 
 
 def test_the_processes_are_those_of_the_usable_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,9 +214,8 @@ def test_an_architecture_of_the_user_s_own_is_known(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.campaign
-def test_all_architectures_over_20_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert run_command("xor", ["--json", "--output", str(tmp_path)]) == 0
-    models = json.loads(capsys.readouterr().out)["models"]
+def test_all_architectures_over_20_seeds(tmp_path: Path, ner: Ner):
+    models = ner.json("xor", "--output", str(tmp_path))["models"]
     assert sorted(models) == names("model")
     for name, model in models.items():
         best = {model["best_softmax"], model["best_crf"]}

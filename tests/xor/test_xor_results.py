@@ -7,6 +7,7 @@ from typing import Any
 
 import made_up_trials
 import pytest
+from in_process import Ner
 from places import RESULTS
 
 from ner_experiments.main import cli
@@ -19,14 +20,13 @@ ARCHIVED = RESULTS / "xor" / "xor.json"
 
 
 @pytest.fixture
-def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner) -> Any:
     """A xor.json of two architectures in the command's format; nothing is trained."""
     outcomes = {name: {0: TrialResult(3, 5), 1: TrialResult(2, 0)} for name in experiment.DECODERS}
     found = {name: ModelResult(2, [0.0, 1e-16], outcomes) for name in ("baseline", "cross")}
     monkeypatch.setattr(experiment, "measure_and_train", lambda names, **_: found)
     arguments = ["--models", "cross", "baseline", "--seeds", "2", "--processes", "3"]
-    assert cli(["xor", *arguments, "--output", str(tmp_path), "--json"]) == 0
-    capsys.readouterr()
+    ner("xor", *arguments, "--output", str(tmp_path), "--json")
     return json.loads((tmp_path / "xor.json").read_text(encoding="utf-8"))
 
 

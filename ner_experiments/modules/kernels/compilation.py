@@ -11,7 +11,7 @@ import functools
 import hashlib
 import logging
 import os
-import pickle
+import pickle  # noqa: TID251  the kernels that numba has compiled and cached here
 import subprocess
 import sys
 import threading
@@ -164,4 +164,4 @@ class CheckedFile(IndexDataCacheFile):
         digest, code = super()._load_data(name)
         if hashlib.sha256(code).digest() != digest:
             raise ValueError(f"{name} does not have its digest")
-        return pickle.loads(code)
+        return pickle.loads(code)  # noqa: S301

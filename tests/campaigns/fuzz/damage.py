@@ -4,52 +4,12 @@ from random import Random
 
 TOKENS = [
     *(b"\n", b"\n\n", b"\r", b"\r\n", b"\t", b" ", b"  ", b" \t\n", b"\0", b"\xff", b"\xc3", b"\xed\xa0\x80"),
-    *(
-        token.encode()
-        for token in ("\ufeff", "\u200b", "\u200f", "\u202e", "\u00a0", "\u3000", "\u2028", "\x85")
-    ),
-    *(
-        b"O",
-        b"B-",
-        b"I-",
-        b"E-PER",
-        b"S-LOC",
-        b"M-PER",
-        b"-X",
-        b"B-PER",
-        b"I-LOC",
-        b"L-PER",
-        b"B_PER",
-        b"b-per",
-    ),
-    *(
-        b"-DOCSTART-",
-        b"#",
-        b"# newdoc",
-        b"#begin document",
-        b"#end document",
-        b"*",
-        b"(PER*",
-        b"*)",
-        b"(LOC)",
-    ),
-    *(b"1", b"1-2", b"1.1", b"0", b"-1", b"nan", b"inf", b"1e999", b"9" * 30, b"9" * 5000, b"_", b"\x1f\x8b"),
-    *(b"A" * 300, b"[" * 300, b"{" * 300, b"- " * 300, b"&a", b"*a", b"!!set", b"!!python/name:os.system"),
-    *(
-        b"${",
-        b"${a}",
-        b"???",
-        b": ",
-        b"? ",
-        b"'",
-        b'"',
-        b"2001-13-45",
-        b".nan",
-        b"<<",
-        b"%YAML",
-        b"---\n",
-        b"|\n",
-    ),
+    *(sign.encode() for sign in "\ufeff\u200b\u200f\u202e\u00a0\u3000\u2028\x85"),
+    *b"O B- I- E-PER S-LOC M-PER -X B-PER I-LOC L-PER B_PER b-per -DOCSTART- # * (PER* *) (LOC) _".split(),
+    *(b"# newdoc", b"#begin document", b"#end document", b"\x1f\x8b", b"9" * 30, b"9" * 5000),
+    *b"1 1-2 1.1 0 -1 nan inf 1e999 &a *a !!set !!python/name:os.system".split(),
+    *(sign * 300 for sign in (b"A", b"[", b"{", b"- ")),
+    *(b": ", b"? ", b"---\n", b"|\n", *b"${ ${a} ??? ' \" 2001-13-45 .nan << %YAML".split()),
 ]
 
 

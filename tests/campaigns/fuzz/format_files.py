@@ -216,7 +216,7 @@ class Csv(AnnotatedReader):
         return ("\ufeff" * (rng.random() < 0.2) + file.getvalue()).encode()
 
     def expected(self, content: bytes) -> Any:
-        rows = cells(content.decode().removeprefix("\ufeff"))
+        rows = csv.reader(io.StringIO(content.decode().removeprefix("\ufeff"), newline=""))
         header = next(rows)
         places = [next(header.index(name) for name in names if name in header) for names in HEADINGS]
         blocks: list[list[list[str]]] = []
@@ -231,34 +231,6 @@ class Csv(AnnotatedReader):
                 now = sentence
             blocks[-1].append([word, tag])
         return [([word for word, _ in block], mentions([tag for _, tag in block])) for block in blocks]
-
-
-def cells(text: str) -> Iterator[list[str]]:
-    """The rows of CSV: a field is quoted if it starts with a quote, and two quotes stand for one."""
-    row, field, quoted, at = [], "", False, 0
-    while at < len(text):
-        c = text[at]
-        if quoted:
-            if c == '"' and text[at + 1 : at + 2] == '"':
-                field, at = field + c, at + 1
-            elif c == '"':
-                quoted = False
-            else:
-                field += c
-        elif c == '"' and text[at - 1 : at] in ("", ",", "\n"):
-            quoted = True
-        elif c == ",":
-            row, field = [*row, field], ""
-        elif c == "\r" and text[at + 1 : at + 2] in ("", "\n"):
-            pass
-        elif c == "\n":
-            yield [*row, field] if row or field else []
-            row, field = [], ""
-        else:
-            field += c
-        at += 1
-    if row or field:
-        yield [*row, field]
 
 
 class ConlluMentions(AnnotatedReader):

@@ -1,4 +1,4 @@
-"""Input of `predict`: raw text, JSON lines and columns, tagged by an untrained model."""
+"""Raw text for `predict`, tagged by an untrained model."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from unicodedata import category
 import torch
 
 from fuzz import oracle
-from fuzz.corpora import WORDS, Columns, draw, laid_out
-from fuzz.oracle_corpora import ends_a_sentence
+from fuzz.corpora import WORDS
 from fuzz.readers import Case, Reader
 from ner_experiments.build import build
 from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.experiment_data import make_encoder, source
-from ner_experiments.predict.input import InputFormat, InputReader
+from ner_experiments.predict.input import InputReader
 from ner_experiments.predict.output import WRITERS
 from ner_experiments.predict.tagger import TaggedSentence, TextTagger
 
@@ -39,25 +38,6 @@ def tagger() -> TextTagger:
     made = TextTagger(build(cfg, encoder).eval(), encoder, InputReader(source=source(cfg), tokens="words"))
     made.tag("Kernels are compiled, or found compiled.")
     return made
-
-
-class PredictInput(Reader):
-    """Compares the sequence of tokens, which is known without the tokenizer's rules."""
-
-    inputs = 10_000
-    format: InputFormat
-    tokens: Tokens = "words"
-
-    def case(self, rng: Random) -> Case:
-        tagger()  # outside of what is timed
-        return super().case(rng)
-
-    def read(self) -> Any:
-        made = tagger()
-        reader = InputReader(source=made.reader.source, tokens=self.tokens)
-        found = list(made.stream(reader.read(self.path, self.format)))
-        check_output(found, made.types)
-        return [word for it in found for word in it.sentence.words]
 
 
 def check_output(found: list[TaggedSentence], types: list[str]) -> None:
@@ -86,12 +66,18 @@ def check_output(found: list[TaggedSentence], types: list[str]) -> None:
     assert written["html"].count("<mark ") == sum(len(it.mentions) for it in found)
 
 
-class RawText(PredictInput):
-    format = "text"
+class RawText(Reader):
+    """Compares the characters of all tokens, which are known without the tokenizer's rules."""
+
+    inputs = 10_000
 
     def __init__(self, folder: Path, tokens: Tokens) -> None:
         super().__init__(folder)
         self.tokens, self.name = tokens, f"predict, {tokens}"
+
+    def case(self, rng: Random) -> Case:
+        tagger()  # outside of what is timed
+        return super().case(rng)
 
     def whole(self, rng: Random) -> Case:
         words = rng.choices(WORDS, k=rng.randint(0, 12))
@@ -114,76 +100,8 @@ class RawText(PredictInput):
         return "".join(text.removeprefix("\ufeff").split())
 
     def read(self) -> Any:
-        return "".join(super().read())
-
-
-class PredictJsonLines(PredictInput):
-    name, format = "predict, jsonl", "jsonl"
-
-    def whole(self, rng: Random) -> Case:
-        sentences = [rng.choices(WORDS, k=rng.randint(0, 5)) for _ in range(rng.randint(1, 4))]
-        ascii_only = rng.random() < 0.5
-        lines = [json.dumps({"id": 1, "words": words}, ensure_ascii=ascii_only) for words in sentences]
-        return Case(
-            laid_out(rng, [[line] for line in lines], ["", ""]),
-            [word for words in sentences for word in words],
-        )
-
-    def expected(self, content: bytes) -> Any:
-        lines, faults = oracle.decoded(content)
-        words: list[str] = []
-        for number, line in lines.items():
-            if line.strip(" \t"):
-                try:
-                    words += words_of(json.loads(line))
-                except (ValueError, RecursionError):
-                    faults.add(number)
-        if faults:
-            raise oracle.Faulty(faults)
-        return words
-
-
-def words_of(record: Any) -> list[str]:
-    """The words of a JSON object. Raises ValueError unless each is a non-empty text."""
-    if not isinstance(record, dict) or "text" in record or not isinstance(record.get("words"), list):
-        raise ValueError("no words")
-    for word in record["words"]:
-        if (
-            not isinstance(word, str)
-            or not word
-            or "\0" in word
-            or any("\ud800" <= c < "\ue000" for c in word)
-        ):
-            raise ValueError("no word")
-    return record["words"]
-
-
-class PredictColumns(PredictInput):
-    name, format = "predict, conll", "conll"
-
-    def whole(self, rng: Random) -> Case:
-        corpus = draw(rng, "mentions")
-        words = [word for known in corpus for word in known.words]
-        return Case(Columns({"word": 0, "tag": -1}).write(rng, corpus), words)
-
-    def expected(self, content: bytes) -> Any:
-        lines, faults = oracle.decoded(content)
-        words: list[str] = []
-        blocks = oracle.blocks(lines, ends_a_sentence)
-        rows = oracle.cut_alike(blocks, lines)
-        width, blocks = oracle.tokens_only(blocks, lines, rows, None)
-        for block in blocks:
-            faults |= {number for number in block if len(rows[number]) != width or not rows[number][0]}
-            words += [rows[number][0] for number in block if rows[number]]
-        if faults:
-            raise oracle.Faulty(faults)
-        return words
-
-
-def predict_inputs(folder: Path) -> list[Reader]:
-    return [
-        RawText(folder, "words"),
-        RawText(folder, "characters"),
-        PredictJsonLines(folder),
-        PredictColumns(folder),
-    ]
+        made = tagger()
+        reader = InputReader(source=made.reader.source, tokens=self.tokens)
+        found = list(made.stream(reader.read(self.path, "text")))
+        check_output(found, made.types)
+        return "".join(word for it in found for word in it.sentence.words)

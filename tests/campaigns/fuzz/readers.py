@@ -37,14 +37,12 @@ class Reader(ABC):
     inputs: number of inputs in the campaign.
     judges: whether the oracle also decides which files must be refused, and for which lines.
     whole_file: prefix of a refusal that names no line; "" if every refusal names the file or a line.
-    package: what must be installed to make and read the files; "" if nothing.
     """
 
     name: str
     inputs: int
     judges = True
     whole_file = ""
-    package = ""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "input"

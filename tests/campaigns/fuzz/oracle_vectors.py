@@ -1,33 +1,8 @@
-"""The oracles for lists: the names of a gazetteer, found in a text, and the vectors of words."""
+"""The oracle for word vectors."""
 
 import gzip
 import re
 import struct
-
-from fuzz.oracle import Faulty, decoded
-
-
-def gazetteer(content: bytes) -> set[tuple[str, ...]]:
-    lines, faults = decoded(content)
-    names = {tuple(piece for piece in re.split("[ \t]", line) if piece) for line in lines.values()} - {()}
-    if faults or not names:
-        raise Faulty(faults)
-    return names
-
-
-def in_names(words: list[str], names: set[tuple[str, ...]]) -> list[int]:
-    """1, 2, 3, 4 where a name begins, continues, ends, or is a single word; the longest name from left to right."""
-    found = [0] * len(words)
-    place = 0
-    while place < len(words):
-        ends = [end for end in range(place + 1, len(words) + 1) if tuple(words[place:end]) in names]
-        if ends:
-            found[place : ends[-1]] = [2] * (ends[-1] - place)
-            found[place], found[ends[-1] - 1] = 1, 3
-            if ends[-1] == place + 1:
-                found[place] = 4
-        place = ends[-1] if ends else place + 1
-    return found
 
 
 def vectors(content: bytes, wanted: set[bytes]) -> dict[bytes, list[float]]:
