@@ -64,9 +64,3 @@ def test_an_unused_key_is_found() -> None:
     part["model"]["hiden_size"] = 3
     part["runtime"]["nobody_reads_this"] = 3
     assert sorted(unread(part, "")) == [".model.hiden_size", ".runtime.nobody_reads_this"]
-
-
-@pytest.mark.parametrize("choice", CHOICES)
-def test_the_first_line_of_a_choice_describes_it(choice: str) -> None:
-    lines = (CONF / f"{choice}.yaml").read_text(encoding="utf-8").splitlines()
-    assert re.match(r"# \w", lines[lines[0] == "# @package _global_"])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from corpus_files import DEV, TEST, TRAIN, columns, tags
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ner_experiments.data import corpus as corpus_module
 from ner_experiments.data.corpus import load
@@ -130,55 +127,6 @@ def test_conllu_gives_the_tags_asked_for(tmp_path: Path) -> None:
         corpus = load(ConlluFiles(name="ud", folder=str(tmp_path), files=files, tag=tag))
         assert corpus.task == "tags"
         assert tags(corpus) == {"train": [expected], "dev": [expected]}
-
-
-# The oracle of what follows: mentions written as tags without data/tags.py.
-Mention = tuple[int, int, str]
-WRITERS: dict[
-    str, Callable[[int, int, bool], str]
-] = {  # position in the mention, its length, touches its like
-    "iob1": lambda i, n, touches: "B" if i == 0 and touches else "I",
-    "iob2": lambda i, n, touches: "I" if i else "B",
-    "bioes": lambda i, n, touches: "S" if n == 1 else "B" if i == 0 else "E" if i == n - 1 else "I",
-    "bmes": lambda i, n, touches: "S" if n == 1 else "B" if i == 0 else "E" if i == n - 1 else "M",
-}
-
-
-@st.composite
-def mentions(draw: st.DrawFn) -> tuple[int, list[Mention]]:
-    """A sentence's length and its mentions."""
-    length, found = 0, []
-    for gap, size, type_ in draw(
-        st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(["PER", "a-b"])), max_size=5)
-    ):
-        found.append((length + gap, length + gap + size, type_))
-        length += gap + size
-    return length + draw(st.integers(0 if length else 1, 2)), found
-
-
-def write(length: int, found: list[Mention], scheme: str) -> list[str]:
-    tags = ["O"] * length
-    ends = set()
-    for start, end, type_ in found:
-        for i in range(end - start):
-            tags[start + i] = f"{WRITERS[scheme](i, end - start, (start, type_) in ends)}-{type_}"
-        ends.add((end, type_))
-    return tags
-
-
-@pytest.mark.parametrize("scheme", WRITERS)
-@given(sentences=st.lists(mentions(), min_size=1, max_size=5))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_was_written_is_loaded(
-    scheme: str, sentences: list[tuple[int, list[Mention]]], tmp_path: Path
-) -> None:
-    lines = (
-        "".join(f"w{i}\t{tag}\n" for i, tag in enumerate(write(length, found, scheme))) + "\n"
-        for length, found in sentences
-    )
-    corpus = load(columns(tmp_path, {"train": "".join(lines), "dev": "a\tO\n"}, scheme=scheme))
-    expected = [write(length, found, "bioes") for length, found in sentences]
-    assert [list(sentence.tags) for sentence in corpus.splits["train"]] == expected
 
 
 def numbered(count: int) -> str:

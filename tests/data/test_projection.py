@@ -1,14 +1,18 @@
 """Mentions projected between two cuts of a text: by hand, and against sets of characters in plain loops."""
 
+import os
 import random
+from pathlib import Path
 
 import pytest
+from read_files import WORD_TAG, read_columns
 
 from ner_experiments.data import projection
 from ner_experiments.data.projection import OtherTextError, project
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.tags import encode, spans
+from ner_experiments.data.tags import convert, encode, spans
 
+DATA = Path(os.environ.get("NER_DATA_DIR", "data"))
 FILLER = [["and", "so", "on", str(number), *["with", "other", "words"] * 4] for number in range(20)]
 """Sentences without mentions, so that a difference of a few characters is a small share."""
 
@@ -143,3 +147,16 @@ def test_random_cuts_agree_with_trying_every_pair_of_tokens() -> None:
         assert (actual, found.left_out) == (expected, lost)
         lost_in_all += lost
     assert lost_in_all > 100
+
+
+def test_conllpp_has_the_text_of_conll2003() -> None:
+    """Wang et al. (2019) corrected tags of 186 sentences, and no token."""
+    own_file, other_file = (DATA / name for name in ("conll2003/eng.testb", "conllpp/conllpp_test.txt"))
+    if not (own_file.is_file() and other_file.is_file()):
+        pytest.skip("the corpora are not here")
+    own = list(read_columns(own_file, columns={"word": 0, "pos": 1, "chunk": 2, "tag": 3}))
+    other = list(read_columns(other_file, columns=WORD_TAG))
+    found = project([it.words for it in own], other)
+    assert sum(len(spans(tags)) for tags in found.tags) == 5702
+    assert (found.left_out, found.unclear) == (0, frozenset())
+    assert sum(convert(it.tags, "iob2") != tags for it, tags in zip(own, found.tags, strict=True)) == 186

@@ -1,8 +1,6 @@
 """docs/configuration.md has every group and setting, and the suite refuses what lies outside its ranges."""
 
-import dataclasses
 import importlib.util
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,8 +13,6 @@ from places import ROOT
 from ner_experiments.config import values
 from ner_experiments.config.compose import compose
 from ner_experiments.launch.local import LocalLauncher
-from ner_experiments.launch.search import OptunaSweeperConfig, TPESamplerConfig
-from ner_experiments.main import cli
 from ner_experiments.train import train
 
 OUTSIDE = {
@@ -86,37 +82,6 @@ def script() -> ModuleType:
     sys.modules[spec.name] = module  # dataclasses look themselves up there
     spec.loader.exec_module(module)
     return module
-
-
-def test_the_page_has_every_group_of_the_help(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli(["train", "--help"])
-    listed = capsys.readouterr().out.split("== Configuration groups ==")[1].split("== Config ==")[0]
-    groups = re.findall(r"^([\w/]+): ", listed, re.MULTILINE)
-    headings = re.findall(r"^###? `([\w/]+)`$", script.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(groups) > 15
-    assert {*groups, "hydra/launcher", "hydra/sweeper", "hydra/sweeper/sampler"} == {*headings}
-
-
-def test_the_settings_of_a_search_are_all_on_the_page(script: ModuleType) -> None:
-    page = script.PAGE.read_text(encoding="utf-8")
-    for prefix, config in (("sweeper", OptunaSweeperConfig), ("sweeper.sampler", TPESamplerConfig)):
-        names = {each.name for each in dataclasses.fields(config)} - {
-            "_target_",
-            "_partial_",
-            "defaults",
-            "sampler",
-        }
-        assert all(f"| `hydra.{prefix}.{name}` |" in page for name in names)
-    assert all(f"| `sweep.{name}` |" in page for name in ("looks", "register", "primary"))
-
-
-def test_a_comment_inside_a_value_is_none(script: ModuleType, tmp_path: Path) -> None:
-    """An oracle by hand: what stands behind a value, and nothing of the value."""
-    text = "# Of the file.\na: '# no'    # of a\nb:    # of b\n  c: {d: 1}    # of c\n  e: x#y\nf: null\n"
-    path = tmp_path / "some.yaml"
-    path.write_text(text, encoding="utf-8")
-    assert script.comments_of(path) == {"a": "of a", "b": "of b", "b.c": "of c"}
 
 
 def test_each_range_of_the_page_is_tried(script: ModuleType) -> None:

@@ -60,6 +60,7 @@ def test_equivalence_is_the_larger_of_two_one_sided_welch_tests() -> None:
 def test_each_pair_is_tested_by_welch_and_corrected() -> None:
     rows = [LOW, MIDDLE, HIGH]
     found = compare_seeds(rows)
+    assert compare_seeds([LOW, MIDDLE], alpha=1e-9)[0].verdict == "open"
     raw = [
         ttest_ind([*a.values()], [*b.values()], equal_var=False).pvalue
         for a, b in itertools.combinations(rows, 2)
@@ -69,18 +70,12 @@ def test_each_pair_is_tested_by_welch_and_corrected() -> None:
     assert [test.verdict for test in found] == ["behind", "behind", "open"]
 
 
-def test_rows_that_differ_by_little_are_equal() -> None:
-    rng = np.random.default_rng(0)
-    rows = [dict(enumerate(rng.normal(80, 0.05, 10))) for _ in range(3)]
-    assert {test.verdict for test in compare_seeds(rows)} == {"equal"}
-
-
 def test_the_smallest_effect_decides_what_is_equal() -> None:
     rng = np.random.default_rng(0)
-    rows = [dict(enumerate(rng.normal(80, 0.05, 10))) for _ in range(2)]
-    (strict,) = compare_seeds(rows, smallest_effect=0.01)
-    (loose,) = compare_seeds(rows, smallest_effect=1.0)
-    assert (strict.verdict, loose.verdict) == ("open", "equal")
+    rows = [dict(enumerate(rng.normal(80, 0.05, 10))) for _ in range(3)]
+    for smallest_effect, verdict in ((0.01, "open"), (0.3, "equal"), (1.0, "equal")):
+        found = compare_seeds(rows, smallest_effect=smallest_effect)
+        assert {test.verdict for test in found} == {verdict}
 
 
 def test_an_open_pair_says_what_its_seeds_detect_at_the_strictest_level() -> None:
@@ -99,23 +94,20 @@ def test_an_open_pair_says_what_its_seeds_detect_at_the_strictest_level() -> Non
     )
 
 
-@pytest.mark.parametrize("score", [0.0, 100.0])
-def test_nothing_is_called_equal_without_a_spread_between_seeds(score: float) -> None:
-    same = {1: score, 2: score, 3: score}
-    (test,) = compare_seeds([same, same])
-    assert (test.verdict, test.over_seeds.p, test.over_seeds.low) == ("open", 1.0, None)
-
-
-def test_without_a_spread_the_p_is_that_of_all_orders_of_the_seeds() -> None:
-    (few,) = compare_seeds([{1: 3.0, 2: 3.0, 3: 3.0}, {1: 4.0, 2: 4.0, 3: 4.0}])
-    assert (few.verdict, few.over_seeds.p) == ("open", pytest.approx(1 / 10))
-    (many,) = compare_seeds([dict.fromkeys(range(6), 3.0), dict.fromkeys(range(6), 4.0)])
-    assert (many.verdict, many.over_seeds.p) == ("behind", pytest.approx(2 / 924))
-
-
-def test_the_level_decides() -> None:
-    (test,) = compare_seeds([LOW, MIDDLE], alpha=1e-9)
-    assert test.verdict == "open"
+@pytest.mark.parametrize(
+    ("a", "b", "seeds", "verdict", "p"),
+    [
+        (0.0, 0.0, 3, "open", 1.0),  # and not equal
+        (100.0, 100.0, 3, "open", 1.0),
+        (3.0, 4.0, 3, "open", 1 / 10),
+        (3.0, 4.0, 6, "behind", 2 / 924),
+    ],
+)
+def test_without_a_spread_the_p_is_that_of_all_orders_of_the_seeds(
+    a: float, b: float, seeds: int, verdict: str, p: float
+) -> None:
+    (test,) = compare_seeds([dict.fromkeys(range(seeds), score) for score in (a, b)])
+    assert (test.verdict, test.over_seeds.p, test.over_seeds.low) == (verdict, pytest.approx(p), None)
 
 
 def of_scores(**rows: dict[int, float]) -> list[Pair]:
