@@ -233,7 +233,7 @@ def test_the_page_of_a_sweep_begins_with_its_answer_and_its_formats_agree(ner: N
 
 
 def test_finished_runs_that_were_no_sweep_are_collected_on_request(
-    ner: Ner,
+    capsys: pytest.CaptureFixture[str], ner: Ner
 ) -> None:
     finish_all()
     assert "`ner-experiments table --over` collects finished runs" in ner.error("table", *SWEEP)
@@ -241,7 +241,7 @@ def test_finished_runs_that_were_no_sweep_are_collected_on_request(
     assert [bool(row["measured"]) for row in content["rows"]] == [True, True, False]
     assert len(content["pairs"]) == 1
     assert cli(["table", "--over", *FIXED, "layers=2,3", "optimizer.lr=0.25"]) == 0
-    first, *rows = ner.capsys.readouterr().err.splitlines()
+    first, *rows = capsys.readouterr().err.splitlines()
     assert first == "No finished run has these settings."
     assert [re.sub("outputs/.*?,", "DIR,", row) for row in rows] == [
         f"layers={layers}: the nearest, DIR, has optimizer.lr=0.001" for layers in (2, 3)

@@ -73,7 +73,7 @@ table=yang2020_table7 -> table=yang2020_table7 requests a sweep: add -m
 hydra/launcher=slurm seed=2 -> hydra/launcher=slurm launches the jobs of a sweep: add -m
 -m tabel=yang2020_table7 -> there is no setting 'tabel'; did you mean 'table'?
 -m table=yang2020_table7 seed=3 -> seed=3: a table takes its seeds as seeds=1,2,3
--m table=yang2020_table7 seeds=3 -> seeds=3: expected distinct integers from 0: seeds=1,2,3 for three seeds, seeds=[1] for
+-m table=yang2020_table7 seeds=3 -> seeds=3: expected distinct integers from 0: seeds=1,2,3 for three seeds, seeds=[1]
 -m table=yang2020_table7 seeds=[1,1] -> seeds=[1,1]: expected distinct integers
 -m table=yang2020_table7 seeds=1,1 -> seeds=1,1: expected distinct integers
 -m table=yang2020_table7 seeds=glob(*) -> seeds=glob(*): expected distinct integers
