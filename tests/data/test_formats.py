@@ -252,10 +252,10 @@ def test_csv_as_kaggles(tmp_path: Path) -> None:
 
 def test_sentence_numbers_of_csv_that_come_again(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("sentence,word,tag\n1,Ada,B-per\n2,met,O\n1,Bob,B-per\n2,ran,O\n,off,O\n")
+    path.write_text("sentence,word,tag\n1,Ada,B-per\n2,met,O\n1,Bob,B-per\n2,ran,O\n,off,O\n\n2,far,O\n")
     sentences, remarks = read(path, "csv")
-    assert [it.words for it in sentences] == [("Ada",), ("met",), ("Bob",), ("ran", "off")]
-    assert remarks == ["sentences that reuse the number of an earlier one, read as new sentences: 2"]
+    assert [it.words for it in sentences] == [("Ada",), ("met",), ("Bob",), ("ran", "off"), ("far",)]
+    assert remarks == ["sentences that reuse the number of an earlier one, read as new sentences: 3"]
 
 
 def test_conllu_with_mentions_in_misc_and_in_a_column_of_plus(tmp_path: Path) -> None:
