@@ -18,6 +18,8 @@ UNITS = ("words", "characters")
 """The units of tokens that need no further package."""
 _SPLITTING = ("TokenizedSentence", "tokenize_lines", "_tokens", "_sentence")
 _HEAD = '''"""Tokens and sentences of raw text, as ner_experiments splits it. Written by its `export`, for tag.py."""
+# ruff: noqa
+# fmt: off
 
 from __future__ import annotations
 '''
