@@ -22,6 +22,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from ner_experiments.config.row_settings import labels
 from ner_experiments.experiment_data import unread_error
 from ner_experiments.launch.worker import busy_folder, reason
+from ner_experiments.runs.folder import REUSED
 from ner_experiments.runs.progress import EPOCH, SEPARATOR, format_duration, row_and_seed
 from ner_experiments.runs.status import (
     DONE,
@@ -64,7 +65,7 @@ class SweepProgress:
         ]
         self.output, self.at_a_time = Path(configs[0].output_dir), at_a_time
         self.statuses = [Status(run.label, run.seed, WAITING) for run in self.planned]
-        before = sweep_statuses(self.planned, self.output, {}) if len(jobs) > 1 else []
+        before = sweep_statuses(self.planned, self.output, {})
         self.finished = {number for number, status in enumerate(before) if status.state == DONE}
         self.started_at: dict[int, float] = {}
         self.seconds: dict[int, float] = {}
@@ -104,8 +105,8 @@ class SweepProgress:
     # What is printed
 
     def note(self, line: str) -> None:
-        """Show a line of a job's stdout, unless it was shown before."""
-        if line not in self.noted:
+        """Show a line of a job's stdout, unless it was shown before, or says of a job what its own line says."""
+        if line not in self.noted and not line.endswith(REUSED):
             self.noted.add(line)
             self.write(line, self.stdout)
 
@@ -140,7 +141,8 @@ class SweepProgress:
             self.seconds[number] = max(wall, value["seconds"])
         self.statuses[number] = status
         if not self.is_live:
-            self.print(f"{row_and_seed(run.label, run.seed)} {outcome(status, wall)}")
+            text = outcome(status, None if number in self.finished else wall)
+            self.print(f"{row_and_seed(run.label, run.seed)} {text}")
             if len(self.planned) > 1:
                 self.print(self.counts())
 
@@ -253,12 +255,12 @@ class Tail:
             self.show(line.decode(errors="replace"))
 
 
-def outcome(status: Status, seconds: float) -> str:
-    """`done: dev 86.99 in epoch 4, 1:58`, or why it is not."""
+def outcome(status: Status, seconds: float | None) -> str:
+    """`done: dev 86.99 in epoch 4, 1:58`, or why it is not. seconds: None if the run was finished before."""
     if status.state != DONE:
         return f"{status.state}: {status.reason}"
     score = "" if status.dev is None else f": dev {percent(status.dev)} in epoch {status.best_epoch}"
-    return f"done{score}, {format_duration(seconds)}"
+    return f"finished before{score}" if seconds is None else f"done{score}, {format_duration(seconds)}"
 
 
 def sizes(configs: Sequence[Any]) -> list[float]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+REUSED = "its result is reused"
+"""The end of the note on a run that is not trained again."""
+
 
 def finished_result(folder: Path) -> dict[str, Any] | None:
     """Content of metrics.json; None if the run is not finished or, with a warning, if one of its files is damaged."""
@@ -32,7 +35,7 @@ def finished_result(folder: Path) -> dict[str, Any] | None:
     except artifacts.DamagedError as error:
         log.warning("%s; the run is repeated", error)
         return None
-    log.info("%s is finished (by commit %s); its result is reused", folder, result["commit"])
+    log.info("%s is finished (by commit %s); %s", folder, result["commit"], REUSED)
     return result
 
 

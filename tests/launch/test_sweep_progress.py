@@ -13,6 +13,7 @@ from ner_experiments.config.job import Job
 from ner_experiments.launch import sweep_progress
 from ner_experiments.launch.sweep_progress import SweepProgress, Tail
 from ner_experiments.launch.worker import completed, failed
+from ner_experiments.runs.folder import REUSED
 from ner_experiments.runs.progress import row_and_seed
 from ner_experiments.runs.status import Status
 from ner_experiments.training.progress import one_line
@@ -68,15 +69,19 @@ def test_the_time_left_is_that_of_the_longest_worker(tmp_path: Path, clock: Simp
 
 
 def test_a_run_that_was_trained_before_counts_with_its_own_time(
-    tmp_path: Path, clock: SimpleNamespace
+    tmp_path: Path, clock: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with SweepProgress(jobs(tmp_path), at_a_time=1) as progress:
         progress.finished = {0, 2}
         for number, seconds in ((0, 80.0), (2, 120.0)):
             assert progress.expected(number, {}) == 0
             progress.started(number)
+            print(f"none is finished; {REUSED}")
             end(progress, number, seconds)
         assert progress.left() == 80 + 120
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("layers=2 seed=1 finished before\n1 of 4 done")
 
 
 def test_lines_say_what_varies_and_notes_come_once(
