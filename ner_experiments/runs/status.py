@@ -100,12 +100,11 @@ def sweep_statuses(
     """
     folders: dict[tuple[str, int], list[Path]] = {}
     any_code = {run.reuse for run in planned} == {"any"}
-    for folder in store.run_folders(output):
-        if (key := store.experiment_and_seed(folder)) is not None and (
-            any_code or not store.outdated(folder)
-        ):
-            folders.setdefault(key, []).append(folder)
     number = Counter((run.experiment, run.seed) for run in planned)
+    for folder in store.run_folders(output):
+        key = store.experiment_and_seed(folder)
+        if key is not None and key in number and (any_code or not store.outdated(folder)):
+            folders.setdefault(key, []).append(folder)
 
     def own_folders(run: PlannedRun) -> list[Path]:
         key = run.experiment, run.seed
