@@ -90,7 +90,7 @@ def new_folder(results: Path, name: str, overrides: Sequence[str]) -> Path:
     """A folder for a table's runs with these overrides that is not in use."""
     if not overrides:
         return results / name
-    short = "-".join(map(short_name, overrides))[:MAX_NAME]
+    short = "-".join(map(short_name, overrides))[:MAX_NAME].rstrip("-.")
     numbered = (results / name / (short if number == 1 else f"{short}-{number}") for number in count(1))
     return next(folder for folder in numbered if not folder.exists() and folder.name != RUNS)
 

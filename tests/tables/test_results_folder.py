@@ -119,6 +119,7 @@ def test_a_damaged_table_json_is_named(text: str, message: str, tmp_path: Path, 
         (["words.input.folder=/b/bert/", "optimizer.lr=0.003"], "bert-lr-0.003"),
         (["++data.sentences={train: 20, dev: 5}", "~chars"], "train-20-dev-5-chars"),
         (["model=" + 100 * "a"], 60 * "a"),
+        (["model=" + 59 * "a", "data=weibo"], 59 * "a"),
         (["model=runs"], "runs-2"),
     ],
 )
