@@ -11,13 +11,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from rich.console import Console
 from rich.live import Live
 
 from ner_experiments.config import compose
 from ner_experiments.config.job import CommandLine
 from ner_experiments.config.row_settings import as_value, labels
 from ner_experiments.launch.slurm_array import Queue
-from ner_experiments.launch.status_table import fitting_table, status_table
+from ner_experiments.launch.status_table import fitting_table, state_counts, status_table
 from ner_experiments.launch.sweeper import table_sweep
 from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, planned_run, sweep_statuses
 from ner_experiments.tables import experiments, sweeps
@@ -129,6 +130,8 @@ def interval(text: str) -> float:
 def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
     """Refresh the table until no run is running or waiting, or until Ctrl-C. The last table has all runs."""
     runs, console = poll(), make_console()
+    if not console.is_terminal:
+        return show_changes(poll, runs, seconds, console)
     with Live(fitting_table(runs, console), console=console, auto_refresh=False) as screen:
         try:
             while any(run.state in ("running", "waiting") for run in runs):
@@ -138,6 +141,23 @@ def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
         except KeyboardInterrupt:
             pass
         screen.update(status_table(runs))
+    return runs
+
+
+def show_changes(
+    poll: Callable[[], list[Status]], runs: list[Status], seconds: float, console: Console
+) -> list[Status]:
+    """Print a line whenever the states have changed, and the table at the end, where no screen can be refreshed."""
+    said = ""
+    while True:
+        if (text := state_counts(runs)) != said:
+            said = text
+            print(text, flush=True)
+        if not any(run.state in ("running", "waiting") for run in runs):
+            break
+        time.sleep(seconds)
+        runs = poll()
+    console.print(status_table(runs))
     return runs
 
 

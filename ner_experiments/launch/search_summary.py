@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ner_experiments.analysis.search_trials import Search, Trial, expected_best, varied_values
+from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.launch.summary import TOO_FEW_STEPS, mean_and_deviation
 from ner_experiments.utils.terminal import make_console, new_table
 
@@ -45,9 +47,17 @@ def show(search: Search, *, exhausted: bool = False, console: Console | None = N
         message = f"trial {trial.number} failed: {' '.join(trial.overrides)}\n    {trial.error}"
         console.print(message, markup=False, soft_wrap=True)
     if ranked:
-        command = shlex.join(search.command(ranked[0]))
+        command = shlex.join(with_own_configs(search.command(ranked[0])))
         console.print("\nThe search scored no trial on test. The best settings, on test:")
         console.print(f"    {command}", markup=False, highlight=False, soft_wrap=True)
+
+
+def with_own_configs(command: list[str]) -> list[str]:
+    """The command with the folders of configs that this process has; outside a checkout there is no run.py."""
+    options = [f"--config-dir={folder}" for folder in config_dirs()]
+    if options and not Path("run.py").is_file():
+        command = ["ner-experiments", "train", *command[2:]]
+    return command + options
 
 
 def best_trials(search: Search) -> Table:

@@ -79,8 +79,9 @@ class SweepProgress:
         if self.is_live:
             from rich.console import Console  # slow to import, and only for a terminal
             from rich.live import Live
+            from rich.text import Text
 
-            self.console = Console(file=self.stderr)
+            self.console, self.text = Console(file=self.stderr), Text
             live = Live(
                 get_renderable=self.screen,
                 console=self.console,
@@ -117,7 +118,9 @@ class SweepProgress:
 
     def write(self, line: str, file: TextIO) -> None:
         if self.is_live and file.isatty():
-            self.console.print(line, markup=False, highlight=False)  # above the screen
+            self.console.print(
+                self.text(line)
+            )  # above the screen, whose own markup `markup=False` would turn off
         else:
             print(line, file=file, flush=True)
 

@@ -107,7 +107,7 @@ class Article:
                 [cells.published(row.published, row.sd, row.runs)] if self.page.table.is_published else []
             )
             *texts, score, interval = map(
-                latex, [*names, *published, self.mean(result), cells.interval(ours)]
+                number, [*names, *published, self.mean(result), cells.interval(ours)]
             )
             yield [*texts, rf"\textbf{{{score}}}" if row.label in self.bold else score, interval or "--"]
 
@@ -206,6 +206,11 @@ class Article:
         cited = {key for keys in re.findall(r"\\cite\{(.*?)\}", methods) for key in keys.split(",")}
         entries = ENTRY.finditer(REFERENCES.read_text(encoding="utf-8"))
         return "\n".join(USED.sub("", entry[0]) for entry in entries if entry["key"] in cited)
+
+
+def number(text: str) -> str:
+    """The text for LaTeX, with the sign of a negative number as such."""
+    return re.sub(r"(?<!\w)-(?=\d)", "$-$", latex(text))
 
 
 def used_by(entry: str) -> list[str]:

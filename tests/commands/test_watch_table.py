@@ -2,9 +2,10 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
-from ner_experiments.commands.watch import fitting_table
+from ner_experiments.commands.watch import fitting_table, show_live
 from ner_experiments.runs import status
 
 
@@ -42,6 +43,18 @@ def test_many_finished_runs_of_a_row_share_a_line() -> None:
         [],
         ["many", "seed=12:", "no", "space"],
     ]
+
+
+def test_where_no_screen_can_be_refreshed_each_change_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    states = iter(["running", "running", "done"])
+
+    def poll() -> list[status.Status]:
+        return [status.Status("few", 1, next(states))]
+
+    show_live(poll, 0.001)
+    shown = capsys.readouterr().out
+    assert shown.startswith("1 running\n1 done\n")
+    assert "seed=1" in shown
 
 
 def test_a_low_terminal_has_the_mean_of_all_finished_runs_of_a_row() -> None:

@@ -133,6 +133,8 @@ def test_a_terminal_has_one_screen_with_notes_above(
     assert shown.startswith("0 of 4 done, 1 running")
     assert "a note on the corpus" in terminal.getvalue()
     assert "epoch 1/30" not in terminal.getvalue()
+    assert "waiting" in terminal.getvalue()
+    assert "[dim]" not in terminal.getvalue()
 
 
 def test_what_a_process_writes_is_read_in_whole_lines(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_settings_are_columns_and_rows_that_are_not_behind_are_bold(sweep: Path)
 def test_the_methods_say_what_was_done(sweep: Path) -> None:
     text = " ".join((sweep / "methods.tex").read_text(encoding="utf-8").split())
     assert r"The taggers~\cite{yang2020,lafferty2001} were trained and scored with ner\_experiments" in text
+    assert r"All rows have paper=yang2020, model=residual, data=toy\_zh, data.sentences=" in text
     assert "Each row was run with 3 random seeds" in text
     assert "6 pairs of rows were compared over seeds by Welch's two-sided $t$-test" in text
     assert "Nothing was registered before the first run" in text
