@@ -321,7 +321,7 @@ def measured_record(result: Result) -> dict[str, Any] | None:
     }
 
 
-def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
+def strip_plot(rows: Sequence[Result]) -> list[str]:
     """The test scores of rows on one axis, in text: each seed, the mean, and its 95 % t-interval.
 
     The axis spans the points and not the intervals, since those of two seeds would dwarf them; an interval that goes
@@ -331,6 +331,7 @@ def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
     low, high = min(points), max(points)
     low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
     room = max(len(row.row.label) for row in rows)
+    width = max(24, min(48, 67 - room))  # so that a line has at most 80 characters, indented
 
     def column(value: float) -> int:
         return round((width - 1) * (value - low) / (high - low))

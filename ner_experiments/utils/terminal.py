@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+GAP = 3
+"""Columns between two columns of a table."""
 
 
 def make_console(**options: Any) -> Console:
@@ -45,16 +48,27 @@ def print_markdown(text: str, console: Console | None = None) -> None:
 
 
 def print_table(block: str, console: Console) -> None:
-    """Draw a table of Markdown. Only headings are wrapped; where it is too wide, the terminal breaks its lines."""
-    headings, rules, *lines = (cells_of(line) for line in block.splitlines())
-    table, needed = Table(box=SIMPLE_HEAD, pad_edge=False), 0
-    for heading, rule, *column in zip(headings, rules, *lines, strict=True):
-        width = max(map(len, [*heading.split(), *column]), default=0)
-        table.add_column(Text(heading), justify="right" if rule.endswith(":") else "left", width=width)
-        needed += width + 3  # a space on either side, and one between columns
-    for line in lines:
-        table.add_row(*map(Text, line))
-    Console(width=max(console.width, needed), file=console.file).print(table)
+    """Draw a table of Markdown: where it is too wide, in parts below each other that repeat the first column.
+
+    Headings are wrapped, and the first column where it takes more than half of the terminal.
+    """
+    columns = [*zip(*(cells_of(line) for line in block.splitlines()), strict=True)]
+    widths = [max(map(len, [*heading.split(), *column])) for heading, _, *column in columns]
+    widths[0] = min(widths[0], max(20, console.width // 2))
+    parts: list[list[int]] = [[]]
+    for number in range(1, len(columns)):
+        if parts[-1] and sum(widths[it] + GAP for it in [0, *parts[-1], number]) > console.width:
+            parts.append([])
+        parts[-1].append(number)
+    for part in parts:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for number in [0, *part]:
+            justify: Literal["left", "right"] = "right" if columns[number][1].endswith(":") else "left"
+            table.add_column(Text(columns[number][0]), justify=justify, width=widths[number])
+        for line in zip(*(columns[number][2:] for number in [0, *part]), strict=True):
+            table.add_row(*map(Text, line))
+        needed = sum(widths[it] + GAP for it in [0, *part])
+        Console(width=max(console.width, needed), file=console.file).print(table)
 
 
 def cells_of(line: str) -> list[str]:

@@ -250,10 +250,12 @@ def test_without_a_spread_the_number_of_seeds_is_unknown() -> None:
 
 
 def test_no_seed_is_hidden_behind_the_mean_or_the_end_of_an_interval() -> None:
-    rows = [Result(Row(label="a"), {1: 0.0, 2: 5.0, 3: 10.0}), Result(Row(label="b"), {1: 7.0})]
-    first, second, *_ = strip_plot(rows, width=11)
-    assert first[2:].startswith("<o----O----o>")
-    assert second[2:].strip().startswith("O")
+    long, other = "a" * 43, "b" * 43
+    rows = [Result(Row(label=long), {1: 0.0, 2: 5.0, 3: 10.0}), Result(Row(label=other), {1: 7.0})]
+    first, second, *_ = lines = strip_plot(rows)
+    assert first.split() == [long, f"<o{11 * '-'}O{10 * '-'}o>", "5.00"]
+    assert second.split() == [other, "O", "7.00"]
+    assert max(map(len, lines[:2])) <= 76  # and an indent of 4
 
 
 def test_a_single_score_is_not_drawn() -> None:

@@ -1,4 +1,4 @@
-"""Markdown in the terminal: whole where it is narrow, and as it is in a pipe."""
+"""Markdown in the terminal, which may be narrow, and in a pipe, which gets it as it is."""
 
 import io
 
@@ -12,13 +12,14 @@ LINES = [["residual | stacked, 12 layers", "-16.09", "-21.26 to -10.93"], ["a", 
 TEXT = f"# A title\n\nA paragraph.\n\n{markdown_table(['', 'difference', '95 %'], [':--', '--:', '--:'], *LINES)}\n"
 
 
-def test_a_table_is_drawn_with_no_cell_cut_however_narrow_the_terminal_is() -> None:
+@pytest.mark.parametrize(("width", "parts"), [(80, 1), (45, 2), (20, 2)])
+def test_a_table_too_wide_is_drawn_in_parts_with_no_number_cut(width: int, parts: int) -> None:
     drawn = io.StringIO()
-    print_markdown(TEXT, Console(file=drawn, width=20))
+    print_markdown(TEXT, Console(file=drawn, width=width))
     lines = drawn.getvalue().splitlines()
-    (line,) = [line for line in lines if line.strip().startswith("residual")]
-    assert line.split("  ")[0].strip() == LINES[0][0]
-    assert all(cell in line for cell in LINES[0])
+    assert sum(line.strip().startswith("residual") for line in lines) == parts
+    assert all(sum(cell in line for line in lines) == 1 for cell in LINES[0][1:])
+    assert max(map(len, lines)) <= max(width, 45)
     assert lines[0] == "A title"
     assert "A paragraph." in "".join(lines)
     assert "--:" not in drawn.getvalue()
