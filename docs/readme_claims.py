@@ -1,4 +1,4 @@
-"""The registered verdicts in README.md, of the claims that the ledger marks `readme`."""
+"""The registered verdicts in README.md."""
 
 from __future__ import annotations
 
@@ -39,10 +39,9 @@ def readme() -> str:
 def verdicts(replications: Sequence[Replication], ledger: Sequence[claims.Claim]) -> str:
     """How many tests have which verdict, and a table of those that have one; without any, the first alone."""
     text = fill(headline(replications, ledger), 120)
-    listed = {claim.id for claim in ledger if claim.readme}
     lines = []
     for it in replications:
-        chosen = [each for each in it.outcomes if each.difference and each.test.claim.id in listed]
+        chosen = [each for each in it.outcomes if each.difference]
         paper = f"[{PAPERS[it.family.paper].split(',')[0]}](results/{it.family.paper}.md)"
         lines += [[f"{paper}: {claim}", *cells] for claim, *cells in registered_grid(chosen).lines]
     if not lines:

@@ -94,7 +94,6 @@ class Claim:
     corpus: that of our runs.
     published: the paper's difference in points; None if the paper prints none.
     bound: the score that no run of `a` exceeds, with direction "at most".
-    readme: whether README lists it; without effect if it repeats another.
     repeats: the id of the claim that this one tests again with other runs; empty if it is the first test.
     rung: how far its runs are from the paper, as a place in `RUNGS`.
     hash: SHA-256 of all that the ledger says of it and its sources but `NOT_HASHED`, as 12 hexadecimal digits.
@@ -110,7 +109,6 @@ class Claim:
     direction: Direction
     published: float | None
     bound: float | None
-    readme: bool
     repeats: str
     rung: int
     hash: str
@@ -198,7 +196,8 @@ def parsed_claim(
     names = {reference.source.name for reference in (*a, *b)}
     digest = json_digest([hashed(settings), {name: hashed(texts[name]) for name in names}])
     settings["published"] = settings.get("published", published(a, b))
-    optional = {"bound": None, "readme": False, "repeats": ""}
+    settings.pop("readme", None)  # said once what README lists, and is a part of hashes that runs recorded
+    optional = {"bound": None, "repeats": ""}
     return Claim(**(optional | settings | {"a": a, "b": b, "hash": digest[:HASH_LENGTH]}))
 
 

@@ -140,7 +140,7 @@ def forests(
 
     for outcome in (each for it in replications for each in it.outcomes if not each.reason):
         claim = outcome.test.claim
-        for name in [f"{claim.paper}-registered", *[README_PLOT] * claim.readme]:
+        for name in (f"{claim.paper}-registered", README_PLOT):
             add(name, claim, outcome.difference, outcome.verdict, "")
     for it in all_claims:
         claim = it.shown.claim
