@@ -10,9 +10,9 @@ from nervaluate import Evaluator
 from seqeval.metrics import f1_score
 from seqeval.scheme import IOB2
 
+from ner_experiments.analysis.error_grids import looser_grid
 from ner_experiments.analysis.looser_scores import ANY_OVERLAP, ANY_TYPE, MACRO, PARTIAL, looser_scores
 from ner_experiments.analysis.statistics import summarize
-from ner_experiments.commands.errors import scores_grid
 from ner_experiments.data.tags import Span, encode, spans
 from ner_experiments.runs.predictions import Predicted
 
@@ -94,5 +94,6 @@ def test_right_mentions_score_1_and_a_corpus_of_single_tags_has_no_such_scores()
 
 def test_scores_of_one_run_have_no_column_of_intervals() -> None:
     one, three = summarize([0.5]), summarize([0.4, 0.5, 0.6])
-    assert scores_grid({MACRO: one}) == [["", "%"], [MACRO, "50.00"]]
-    assert scores_grid({MACRO: three})[0] == ["", "%", "95 %"]
+    grid = looser_grid({MACRO: one})
+    assert ([*grid.headings], grid.lines) == (["score", "%"], [[MACRO, "50.00"]])
+    assert [*looser_grid({MACRO: three}).headings] == ["score", "%", "95 % over seeds"]
