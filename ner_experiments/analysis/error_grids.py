@@ -12,6 +12,7 @@ from ner_experiments.analysis.row_errors import (
     MeanConfusion,
     RowErrors,
 )
+from ner_experiments.analysis.sentences import NAMES
 from ner_experiments.analysis.statistics import Summary
 from ner_experiments.view import cells
 from ner_experiments.view.charts import Value
@@ -63,7 +64,7 @@ def looser_grid(scores: Mapping[str, Summary]) -> Grid:
 
 def kinds_grid(kinds: Mapping[str, Mean]) -> Grid:
     """Share of each kind of error."""
-    lines = [bar_cells(bar(name, mean)) for name, mean in kinds.items()]
+    lines = [bar_cells(bar(NAMES[name], mean)) for name, mean in kinds.items()]
     return Grid(("error", "% of gold mentions", "95 %"), lines)
 
 

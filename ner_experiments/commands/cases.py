@@ -44,7 +44,7 @@ def page(runs: Mapping[Path, str], cases: Sequence[Case], total: int) -> list[st
         for number, (folder, label) in enumerate(runs.items(), start=1)
     ]
     how = "tagged correctly by some runs and wrongly by others" if len(runs) > 1 else "tagged wrongly"
-    title = f"# {len(cases):,} of {total:,} test sentences, {how}"
+    title = f"# {len(cases):,} of {total:,} test sentences, {how}, shortest first"
     return [title, "\n".join(lines), *of_cases(cases)]
 
 

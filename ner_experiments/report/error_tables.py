@@ -22,6 +22,7 @@ from ner_experiments.analysis.row_errors import (
     RowErrors,
     explain_intervals,
 )
+from ner_experiments.analysis.sentences import NAMES
 from ner_experiments.analysis.statistics import Summary, difference
 from ner_experiments.report.row_page import length_section, type_section
 from ner_experiments.report.run_plots import bar_plot, group_plot, reliability
@@ -84,7 +85,9 @@ def table_section(rows: Rows, reference: str, number: int) -> Section | None:
 
 def kinds_table(rows: Rows) -> Grid:
     """Share of each kind of error, one line per row of the table."""
-    bars = {label: [bar(name, mean) for name, mean in row.kinds().items()] for label, row in rows.items()}
+    bars = {
+        label: [bar(NAMES[name], mean) for name, mean in row.kinds().items()] for label, row in rows.items()
+    }
     return replace(bar_grid(bars), caption="Errors by kind, % of gold mentions, with 95 % intervals")
 
 
@@ -155,7 +158,7 @@ def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:
     """Share of each kind of error."""
     if not kinds:
         return None
-    bars = [bar(name, mean) for name, mean in kinds.items()]
+    bars = [bar(NAMES[name], mean) for name, mean in kinds.items()]
     plot = bar_plot(bars, "% of gold mentions", "Errors by kind", kinds_grid(kinds))
     return Section("kinds", "Errors by kind", [KINDS_TEXT, explain_intervals(kinds.values())], plots=[plot])
 

@@ -54,7 +54,9 @@ def test_a_single_run_has_its_sentences_with_errors(
     assert cli(["cases", str(toy_run), "--json"]) == 0
     assert sorted(it["sentence"] for it in json.loads(capsys.readouterr().out)["cases"]) == wrong
     assert cli(["cases", str(toy_run)]) == 0
-    assert capsys.readouterr().out.startswith(f"# {len(wrong)} of 40 test sentences, tagged wrongly\n")
+    assert capsys.readouterr().out.startswith(
+        f"# {len(wrong)} of 40 test sentences, tagged wrongly, shortest first\n"
+    )
     assert cli(["errors", str(toy_run), "--sentences", "3"]) == 0
     printed = capsys.readouterr().out
     assert f"### Sentences with errors: {len(wrong)}, those with most first\n" in printed

@@ -153,7 +153,7 @@ def test_the_command_lists_cases_as_the_paper_writes_them(
     assert cli(["cases", *map(str, runs)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(
-        "# 3 of 5 test sentences, tagged correctly by some runs and wrongly by others\n"
+        "# 3 of 5 test sentences, tagged correctly by some runs and wrongly by others, shortest first\n"
     )
     assert f"2. `{runs[1]}`" in printed
     block = """Sentence 1:

@@ -83,9 +83,9 @@ def test_kinds_are_shares_of_the_gold_mentions(row: RowErrors) -> None:
     (plot,) = section.plots
     sixth = 100 / 6
     half = [f"{sixth / 2:.2f}", student(sixth, 0)]
-    expected = {"boundary": half, "type": half, "missing": half, "both": ["0.00", "0.00 to 0.00"]}
+    none = {key: ["0.00", "0.00 to 0.00"] for key in ("wrong type and boundary", "spurious")}
     found = {name: cells for name, *cells in plot.grid.lines}
-    assert found == expected | {"spurious": ["0.00", "0.00 to 0.00"]}
+    assert found == {"wrong boundary": half, "wrong type": half, "missing": half, **none}
 
 
 def test_groups_have_the_mean_of_f1_over_seeds(row: RowErrors) -> None:
