@@ -19,8 +19,8 @@ WITH_THE_BEST = (
 )
 ALL_PAIRS = f"Each row minus each other row, {TESTED}"
 WITHIN_A_LEVEL = (
-    f"Pairs of rows that differ in one setting alone, {TESTED} They are corrected for their own number ({{number}}), "
-    "the verdict above and the matrix for that of all pairs of rows: a pair may be decided here and open there."
+    "Of all {number} pairs of rows, for whose number p is corrected, those that differ in one setting alone, "
+    + TESTED
 )
 MATRIX = (
     "All {number} pairs of rows, corrected for their number (Holm 1979), the line's row against the column's: "

@@ -15,7 +15,7 @@ from typing import Any
 from ner_experiments.analysis import factorial, statistics
 from ner_experiments.analysis.factorial import Factorial, Term
 from ner_experiments.config.row_settings import CORPUS, compared, display_name, is_number
-from ner_experiments.tables.pairs import Pair, correct_again, listed
+from ner_experiments.tables.pairs import Pair, listed
 from ner_experiments.tables.plots import OURS, Plot, ends, settings, unit_of
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import ALPHA
@@ -328,10 +328,10 @@ def effects_of(page: Page) -> list[Effects]:
 
 
 def pairs_within(grids: Sequence[Effects], pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs of rows that differ in one setting, corrected for their own number; none unless all grids are full."""
+    """Those of the pairs whose rows differ in one setting alone; none unless all grids are full."""
     if not grids or not all(grid.is_full for grid in grids):
         return []
-    return correct_again([pair for pair in pairs if any(grid.within(pair) for grid in grids)])
+    return [pair for pair in pairs if any(grid.within(pair) for grid in grids)]
 
 
 def matrix(pairs: Sequence[Pair]) -> Grid:

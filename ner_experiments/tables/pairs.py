@@ -130,25 +130,6 @@ def compare_all(
     ]
 
 
-def correct_again(pairs: Sequence[Pair]) -> list[Pair]:
-    """Some of the pairs that were tested together, corrected for their own number alone."""
-    if not pairs:
-        return []
-    first = pairs[0].test
-    tests = correct_together([pair.test.over_seeds for pair in pairs], first.smallest_effect, first.alpha)
-    level = first.alpha / len(pairs)
-    return [
-        replace(
-            pair,
-            test=test,
-            seeds_needed=seeds_to_detect(
-                pair.a.measured, pair.b.measured, test.over_seeds.mean, alpha=level, most=MAX_SEEDS
-            ),
-        )
-        for pair, test in zip(pairs, tests, strict=True)
-    ]
-
-
 def compare_rows(page: Page) -> list[Pair]:
     """Each row and the reference on its data, the row with the best published number, corrected together."""
     pairs, sentences, assumed = [], list[Randomization](), []

@@ -128,7 +128,7 @@ class TableView:
         """
         if self.page.table.is_sweep:
             if within := pairs_within(self.effects, self.pairs):
-                return Differences(WITHIN_A_LEVEL.format(number=len(within)), within)
+                return Differences(WITHIN_A_LEVEL.format(number=len(self.pairs)), within)
             return Differences(ALL_PAIRS, self.pairs) if self.pairs else None
         compared = compare_rows(self.page)
         return Differences(WITH_THE_BEST, compared) if compared else None
@@ -273,8 +273,6 @@ class TableView:
         if self.page.table.is_sweep:
             content["verdict"] = self.verdict
             content["effects"] = [it.record() for it in self.effects]
-            within = pairs_within(self.effects, self.pairs)
-            content["pairs_within_a_level"] = [pair.record() for pair in within]
         else:
             compared = self.differences.pairs if self.differences else []
             content["comparisons"] = [pair.comparison() for pair in compared]
