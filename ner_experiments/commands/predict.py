@@ -242,7 +242,7 @@ def _without_binary(files: Mapping[str, str], named: Sequence[str], encoding: st
     texts = {}
     for file, name in files.items():
         try:
-            if file not in named:
+            if file != "-" and file not in named:
                 deque(read_text(file, encoding), maxlen=0)
             texts[file] = name
         except (ValueError, OSError) as error:

@@ -1,5 +1,6 @@
 """`ner-experiments predict` as a user calls it: forms of input and output, hostile text, memory, streams."""
 
+import io
 import json
 import re
 import subprocess
@@ -248,6 +249,15 @@ def test_100_000_tokens_take_less_than_2_gib(form: str, toy_run: Path, tmp_path:
     assert [line.split(" ")[0] for line in result.stdout.splitlines() if line] == words
     assert result.stdout.count("\n\n") == (1 if form == "conll" else LONG // 10)
     assert int(result.stderr) * 1024 < 2 * GIB
+
+
+def test_without_a_file_the_standard_input_is_tagged(
+    toy_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for files in ([], ["-"]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Ann left Oslo.\n")))
+        (line,) = predict(capsys, toy_run, *files, "--output=jsonl").splitlines()
+        assert json.loads(line)["text"] == "Ann left Oslo."
 
 
 @pytest.mark.slow
