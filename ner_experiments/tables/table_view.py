@@ -112,9 +112,10 @@ class TableView:
 
     @cached_property
     def matrix(self) -> Grid | None:
-        """The verdicts of all pairs of a sweep's rows, if these are enough to be lost in a list."""
+        """The verdicts of all pairs of a sweep's rows, if some are tested, and enough to be lost in a list."""
+        tested = any(pair.test.p_adjusted is not None for pair in self.pairs)
         is_large = self.page.table.is_sweep and len(self.pairs) >= PAIRS_OF_A_MATRIX
-        return matrix(self.pairs) if is_large else None
+        return matrix(self.pairs) if tested and is_large else None
 
     @property
     def matrix_legend(self) -> str:

@@ -179,6 +179,13 @@ def test_text_and_report_have_the_effects_the_pairs_within_a_level_and_the_matri
     assert [len(grid.lines) for grid in pairs.grids] == [9, 6]
 
 
+def test_single_runs_have_no_matrix() -> None:
+    of = page({cell: {1: 80.0 + float(cell[0])} for cell in CELLS})
+    view = TableView(of)
+    vars(view)["pairs"] = all_pairs(of)
+    assert view.matrix is None
+
+
 def test_rows_that_differ_in_a_file_alone_are_no_grid() -> None:
     of = page({cell: scores(*cell) for cell in CELLS})
     rows = [
