@@ -186,7 +186,7 @@ def aligned(it: Predicted) -> Alignment:
 
 
 def note(gold: Span, predicted: Span) -> str:
-    """What is wrong with a predicted mention; empty for a correct one."""
+    """The errors of a predicted mention as a note; empty for a correct one."""
     if gold == predicted:
         return ""
     error = kind(gold, predicted)

@@ -86,7 +86,7 @@ def _free(name: str, in_checkout: bool) -> str:
 
 
 def _taken(name: str, in_checkout: bool) -> str:
-    """What has the name already; empty if nothing has it."""
+    """The model or package that has the name already; empty if there is none."""
     if (config := file_of(f"model/{name}")).exists():
         return f"there is a model of that name ({config})"
     if not in_checkout and not Path(f"{name}.py").exists() and find_spec(name):

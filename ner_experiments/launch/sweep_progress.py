@@ -79,9 +79,8 @@ class SweepProgress:
         if self.is_live:
             from rich.console import Console  # slow to import, and only for a terminal
             from rich.live import Live
-            from rich.text import Text
 
-            self.console, self.text = Console(file=self.stderr), Text
+            self.console = Console(file=self.stderr)
             live = Live(
                 get_renderable=self.screen,
                 console=self.console,
@@ -118,9 +117,10 @@ class SweepProgress:
 
     def write(self, line: str, file: TextIO) -> None:
         if self.is_live and file.isatty():
-            self.console.print(
-                self.text(line)
-            )  # above the screen, whose own markup `markup=False` would turn off
+            from rich.text import Text  # slow to import, and only for a terminal
+
+            # above the screen, whose own markup the option markup=False would turn off
+            self.console.print(Text(line))
         else:
             print(line, file=file, flush=True)
 
@@ -240,7 +240,7 @@ class Lines(io.TextIOBase):
 
 
 class Tail:
-    """What a process has written to a file since it was last read, in whole lines.
+    """The lines that a process has written to a file since the last read; whole lines alone.
 
     Not a pipe: a process that outlives this one to write its checkpoint could no longer print.
     """

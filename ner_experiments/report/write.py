@@ -211,7 +211,7 @@ def write_table(
 
 
 def crumb(entry: Entry) -> str:
-    """What breadcrumbs call a table: its source, a sweep by its name."""
+    """The name of a table in breadcrumbs: its source, or for a sweep its own name."""
     return entry.page.table.name if entry.page.table.is_sweep else entry.page.table.source
 
 

@@ -53,7 +53,7 @@ def format_duration(seconds: float) -> str:
 
 
 def row_and_seed(row: str, seed: int | str) -> str:
-    """What a run is called in lines of progress: `layers=3 seed=2`, or its seed alone where nothing else varies."""
+    """The name of a run in lines of progress: `layers=3 seed=2`, or its seed alone where nothing else varies."""
     return f"{row} seed={seed}" if row not in ("", "all") else f"seed={seed}"
 
 

@@ -28,7 +28,7 @@ FIGURE_WIDTH = 500
 REFERENCES = Path(pages.__file__).with_name("templates") / "references.bib"
 ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),.*?^\}\n", re.DOTALL | re.MULTILINE)
 USED = re.compile(r"^  used = \{(.*)\},\n", re.MULTILINE)
-"""The field of an entry with what it is cited for: corpora by name, code by the end of its path."""
+"""The field of an entry that says what it is cited for: corpora by name, code by the end of its path."""
 
 
 def write(view: TableView, folder: Path) -> list[Path]:
@@ -55,7 +55,7 @@ def write(view: TableView, folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Article:
-    """What the files say of a table's rows and runs."""
+    """A table's rows and runs, in the words and cells of the files."""
 
     view: TableView
 
@@ -136,12 +136,16 @@ class Article:
         close = {it.labels[1] for against in self.against for it in against if it.verdict != "ahead"}
         return best | close if self.is_tested else best
 
+    @cached_property
+    def corpora(self) -> list[str]:
+        """The names of the corpora that the runs were trained on."""
+        return list(dict.fromkeys(str(run.metrics["data"]["name"]) for run in self.page.runs))
+
     @property
     def test_set(self) -> str:
         """`the test set of conll2003`, or another one that the table was asked to show."""
-        names = list(dict.fromkeys(str(run.metrics["data"]["name"]) for run in self.page.runs))
         other = next((run.test_name for run in self.page.runs if run.test_name != "test"), "")
-        return other or f"the test set{'s' * (len(names) > 1)} of {listed(names)}"
+        return other or f"the test set{'s' * (len(self.corpora) > 1)} of {listed(self.corpora)}"
 
     @cached_property
     def numbers_of_seeds(self) -> list[int]:
@@ -173,7 +177,7 @@ class Article:
 
     @property
     def registration(self) -> str:
-        """What was registered before the first run, in a sentence."""
+        """A sentence on what was registered before the first run."""
         if (standing := sweep_registration.standing(self.page)) and not standing.reasons:
             text = "Rows, seeds and the primary comparison were registered before the first run"
             return f"{text} (hash {standing.registration.hash})."
@@ -185,7 +189,7 @@ class Article:
     @cached_property
     def used(self) -> dict[str, list[str]]:
         """Keys of the references to what the runs used, by what that is: a corpus, a model, a part of it."""
-        names = {f".{run.metrics['data']['name']}" for run in self.page.runs}
+        names = {f".{corpus}" for corpus in self.corpora}
         for run in self.page.runs:
             names |= {f".{value}" for key, value in flat(run.settings()) if key.endswith("_target_")}
         names.add(f".papers.{self.page.table.name.partition('_')[0]}")
@@ -214,6 +218,6 @@ def number(text: str) -> str:
 
 
 def used_by(entry: str) -> list[str]:
-    """What an entry is about, and the names of corpora and code that it belongs to."""
+    """The subject of an entry, and the names of the corpora and the code that it is cited for."""
     found = USED.search(entry)
     return found[1].split() if found else [""]

@@ -107,7 +107,7 @@ class Effects:
 
     @property
     def notes(self) -> list[str]:
-        """What the analysis assumes, and what it leaves out."""
+        """Assumptions of the analysis, and the rows and seeds that it leaves out."""
         texts, found = [], self.analysis
         if found:
             seed = "seed + " if found.is_blocked else ""
@@ -328,7 +328,7 @@ def effects_of(page: Page) -> list[Effects]:
 
 
 def pairs_within(grids: Sequence[Effects], pairs: Sequence[Pair]) -> list[Pair]:
-    """Those of the pairs whose rows differ in one setting alone; none unless all grids are full."""
+    """The pairs whose rows differ in one setting alone; none unless all grids are full."""
     if not grids or not all(grid.is_full for grid in grids):
         return []
     return [pair for pair in pairs if any(grid.within(pair) for grid in grids)]

@@ -16,7 +16,7 @@ FILES = ["gated.py", "conf/model/gated.yaml", "conf/search/gated.yaml", "test_ga
 def test_the_commands_that_it_prints_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those of a folder of one's own; `tests/docs/test_guides.py` runs those of a checkout."""
+    """In a folder of one's own; `tests/docs/test_guides.py` runs those of a checkout."""
     monkeypatch.chdir(tmp_path)
     assert cli(["new", "model", "gated"]) == 0
     written, _, commands = capsys.readouterr().out.partition("next:\n")

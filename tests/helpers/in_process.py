@@ -18,7 +18,7 @@ class Ner:
         return self._run(arguments, status).out
 
     def json(self, *arguments: str, status: int = 0) -> Any:
-        """What the command prints with --json."""
+        """The output of the command with --json, read."""
         return json.loads(self(*arguments, "--json", status=status))
 
     def error(self, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""What a sweep says while it runs, with a clock of its own and runs that are only said to be trained."""
+"""Lines and screen of a running sweep, with a clock of its own and runs that are only said to be trained."""
 
 import io
 import sys
