@@ -63,7 +63,7 @@ SCRIPTS_USE = {
     "runs.archived_run": ["archived_runs"],
     "analysis.statistics": ["summarize", "difference"],
 }
-"""What the guide from Python uses, by module: the start of the reference."""
+"""Names that the guide from Python uses, by module: the start of the reference."""
 
 LINK = re.compile(r'(\]\(|<img src=")([^)"\s#]+)(#[^)"\s]*)?([)"])')
 EQUATION = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)

@@ -37,7 +37,7 @@ NAMES = {
     BOUNDARY: "wrong boundary",
     BOTH: "wrong type and boundary",
 }
-"""What a reader calls each kind of error, in the order in which sentences are shown."""
+"""The name of each kind of error for readers, in the order in which sentences are shown."""
 
 
 @dataclass(frozen=True)

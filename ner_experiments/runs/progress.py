@@ -11,7 +11,7 @@ CHECKPOINT = "last.ckpt"
 HEARTBEAT_SECONDS = 10.0
 """Seconds between updates of progress.json within an epoch."""
 SEPARATOR, EPOCH = " | ", "epoch "
-"""What stands between the parts of a line per epoch, and before the number of the epoch."""
+"""The separator of the parts of a line per epoch, and the word before the number of the epoch."""
 SLURM_TASK = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID")
 
 

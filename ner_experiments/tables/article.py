@@ -44,10 +44,10 @@ def write(view: TableView, folder: Path) -> list[Path]:
     contents: dict[str, bytes] = {}
     for number, plot in enumerate(article.plots, start=1):
         contents[f"figure-{number}.pdf"] = plot.chart.pdf(FIGURE_WIDTH)
+    figures = [*contents]
     for name in TEXTS:
-        figures = [file for file in contents if file.endswith(".pdf")]
         contents[f"{name}.tex"] = pages.page(f"article/{name}.tex.j2", it=article, figures=figures).encode()
-    contents["references.bib"] = article.references().encode()
+    contents["references.bib"] = references(contents["methods.tex"].decode()).encode()
     for file, content in contents.items():
         (folder / file).write_bytes(content)
     return [folder / file for file in sorted(contents, key="preview.tex".__ne__)]
@@ -204,12 +204,12 @@ class Article:
         r"""`~\cite{KEY,KEY}`; nothing without a key."""
         return rf"~\cite{{{','.join(keys)}}}" if keys else ""
 
-    def references(self) -> str:
-        """The BibTeX entries that the methods cite."""
-        methods = pages.page("article/methods.tex.j2", it=self)
-        cited = {key for keys in re.findall(r"\\cite\{(.*?)\}", methods) for key in keys.split(",")}
-        entries = ENTRY.finditer(REFERENCES.read_text(encoding="utf-8"))
-        return "\n".join(USED.sub("", entry[0]) for entry in entries if entry["key"] in cited)
+
+def references(methods: str) -> str:
+    """The BibTeX entries that the methods cite."""
+    cited = {key for keys in re.findall(r"\\cite\{(.*?)\}", methods) for key in keys.split(",")}
+    entries = ENTRY.finditer(REFERENCES.read_text(encoding="utf-8"))
+    return "\n".join(USED.sub("", entry[0]) for entry in entries if entry["key"] in cited)
 
 
 def number(text: str) -> str:

@@ -73,7 +73,7 @@ WITHOUT = {
     "a table that verifies its runs": f"assert quietly('table', {TABLE!r}, *{TOY!r}, 'output_dir=runs') == 0",
     "pages of results and report": "import ner_experiments.tables.paper_pages, ner_experiments.report.write",
 }
-"""What loads neither PyTorch nor another library that takes seconds."""
+"""Commands that load neither PyTorch nor another library that takes seconds."""
 QUIETLY = """
 import contextlib, io, sys
 from ner_experiments.commands.completion import candidates
