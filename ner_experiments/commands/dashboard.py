@@ -70,6 +70,7 @@ def save(arguments: argparse.Namespace, table: Table, overrides: Sequence[str]) 
     board = workspace(table, rows, entity=arguments.entity, project=arguments.project, page=page)
     path = arguments.output or experiments.output_dir(overrides) / f"{table.name}.workspace.json"
     path.parent.mkdir(parents=True, exist_ok=True)
+    # W&B has no public way to write a workspace to a file
     write_json(path, board._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
     return f"{path}: workspace written to this file; with an API key and a network connection, it is saved to W&B"
 

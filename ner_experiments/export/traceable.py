@@ -11,7 +11,7 @@ from functools import singledispatch
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.scan import scan  # PyTorch has it under no public name yet
 
 from ner_experiments.modules import lstm
 from ner_experiments.modules.crf import CRF

@@ -29,6 +29,7 @@ from ner_experiments.config.processes import num_processes
 from ner_experiments.config.values import check_ranges, lack_of_gpu
 from ner_experiments.launch import worker
 from ner_experiments.launch.sweep_progress import SweepProgress, Tail, sizes
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.training.preemption import STOPPING
 from ner_experiments.utils.machine import available_memory, usable_cores
 
@@ -161,11 +162,11 @@ class LocalLauncher(Launcher):
             Task(n, jobs[n], worker.message(jobs[n], self.logging), num_processes(configs[n]) > 1)
             for n in numbers
         ]
-        return self.work(tasks, at_a_time, devices)
+        return [it.for_hydra() for it in self.work(tasks, at_a_time, devices)]
 
-    def work(self, tasks: Sequence[Task], at_a_time: int, devices: Sequence[str]) -> Sequence[JobReturn]:
+    def work(self, tasks: Sequence[Task], at_a_time: int, devices: Sequence[str]) -> list[Outcome]:
         waiting = list(tasks)[::-1]
-        results: dict[int, JobReturn] = {}
+        results: dict[int, Outcome] = {}
         workers: list[Worker] = []
         jobs = [task.job for task in sorted(tasks, key=lambda task: task.number)]
         with (
@@ -244,11 +245,11 @@ class LocalLauncher(Launcher):
         elif seconds > 60 * self.minutes + GRACE:
             each.stop(signal.SIGKILL)
 
-    def result(self, each: Worker) -> JobReturn:
+    def result(self, each: Worker) -> Outcome:
         if each.late and not each.outcome.exists():
             reason = f"stopped after {self.minutes:g} minutes; repeat the command to resume"
-            return worker.failed(each.task.job.overrides, reason)
-        return worker.job_return(each.outcome, each.task.job.overrides, each.process.returncode or 0)
+            return Outcome(each.task.job.overrides, failed=reason)
+        return worker.outcome_of_process(each.outcome, each.task.job.overrides, each.process.returncode or 0)
 
 
 class BasicLauncher(Launcher):
@@ -266,9 +267,9 @@ class BasicLauncher(Launcher):
         with SweepProgress(jobs, at_a_time=1) as progress:
             for number, job in enumerate(jobs):
                 progress.started(number)
-                content = worker.outcome(worker.message(job, self.logging))
-                results.append(worker.returned(job.overrides, content))
-                progress.ended(number, results[-1])
+                found = Outcome(job.overrides, **worker.outcome(worker.message(job, self.logging)))
+                progress.ended(number, found)
+                results.append(found.for_hydra())
         return results
 
 

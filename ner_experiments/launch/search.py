@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from hydra.core.utils import JobReturn, JobStatus
+from hydra.core.utils import JobReturn
 from omegaconf import MISSING
 
 from ner_experiments.analysis import search_trials
@@ -28,7 +28,7 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.launch import search_space
 from ner_experiments.launch.sweeper import TableSweeper, exit_refused
-from ner_experiments.launch.worker import reason
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.runs.code import code_of, digest
 from ner_experiments.runs.progress import format_duration
 from ner_experiments.tables.experiments import joined, key, output_dir
@@ -183,19 +183,17 @@ def proposal_seed(seed: int, number: int) -> int:
     return int(hashlib.sha256(f"{seed} {number}".encode()).hexdigest()[:8], 16)
 
 
-def record_trial(study: "SearchStudy", trial: "Trial", jobs: Sequence[JobReturn]) -> bool:
+def record_trial(study: "SearchStudy", trial: "Trial", jobs: Sequence[Outcome]) -> bool:
     """Report the outcome of a trial's jobs to Optuna, and print it; False if one of them failed.
 
     A result of an earlier run may have a test score. Only its dev score is read.
     """
     point = " ".join(study.overrides(trial))
-    failed = [job for job in jobs if job.status is not JobStatus.COMPLETED]
-    if failed:
-        error = reason(failed[0]._return_value)
+    if error := next((job.failed for job in jobs if job.failed), ""):
         study.fail(trial, error)
         print(f"trial {trial.number} failed: {point}: {error}", flush=True)
         return False
-    runs = [job.return_value for job in jobs]
+    runs = [job.result for job in jobs]
     metric, name = PRIMARY_METRIC[runs[0]["task"]]
     scores = [float(run["dev"][metric]) for run in runs]
     study.succeed(trial, name, scores, [run["folder"] for run in runs], sum(run["seconds"] for run in runs))

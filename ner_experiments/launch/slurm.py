@@ -90,10 +90,7 @@ class SlurmLauncher(Launcher):
         submitted = self.submit(folder, jobs)
         overrides = [job.overrides for job in jobs]
         outcomes = SlurmArray(folder, dict(zip(submitted, overrides, strict=True))).wait()
-        return [
-            worker.failed(own, outcome) if isinstance(outcome, str) else worker.completed(own, outcome)
-            for own, outcome in zip(overrides, outcomes, strict=True)
-        ]
+        return [outcome.for_hydra() for outcome in outcomes]
 
     def folder(self, overrides: Sequence[str]) -> Path:
         return Path(self.settings.folder) if self.settings.folder else output_dir(overrides) / "slurm"

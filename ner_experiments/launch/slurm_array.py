@@ -11,15 +11,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from ner_experiments.config.compose import compose
 from ner_experiments.config.row_settings import differing
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.runs.status import PlannedRun
 from ner_experiments.runs.store import experiment_key
-
-Outcome = dict[str, Any] | str
-"""The result of a task, or the reason for its failure in one line."""
 
 ENDED = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
@@ -48,7 +45,7 @@ class SlurmArray:
     """
 
     def __init__(self, folder: Path, tasks: Mapping[str, Sequence[str]]) -> None:
-        self.folder = folder
+        self.folder, self.overrides = folder, tasks
         self.id = next(iter(tasks)).partition("_")[0]
         own = [" ".join(items) for items in differing(list(tasks.values()))]
         self.tasks = {task: f": {words}" if words else "" for task, words in zip(tasks, own, strict=True)}
@@ -86,7 +83,7 @@ class SlurmArray:
                 self.report_change(task, state, node)
                 continue
             self.outcomes[task] = outcome
-            why = f" | {outcome}" if isinstance(outcome, str) else ""
+            why = f" | {outcome.failed}" if outcome.failed else ""
             say(f"{task} {verb(outcome)} ({len(self.outcomes)} of {len(self.tasks)}){words}{why}")
 
     def outcome(self, task: str, state: str, files: set[str]) -> Outcome | None:
@@ -97,16 +94,17 @@ class SlurmArray:
                 continue
             content = json.loads((self.folder / name).read_text(encoding="utf-8"))
             if "result" in content and name == f"{task}_0{OUTCOME}":
-                return dict(content["result"])
+                return Outcome(self.overrides[task], result=content["result"])
             if "failed" in content and ended:
-                return f"{content['failed']} (log: {self.log(name)})"
+                return Outcome(self.overrides[task], failed=f"{content['failed']} (log: {self.log(name)})")
         if not ended:
             self.ended_at.pop(task, None)
             return None
         if time.monotonic() - self.ended_at.setdefault(task, time.monotonic()) < LATE:
             return None
         log = self.log(f"{task}_0{OUTCOME}")
-        return f"SLURM reports {sacct(task) or state}; no result was written (log: {log})"
+        why = f"SLURM reports {sacct(task) or state}; no result was written (log: {log})"
+        return Outcome(self.overrides[task], failed=why)
 
     def log(self, outcome: str) -> Path:
         return self.folder / outcome.replace(OUTCOME, "_log.out")
@@ -126,9 +124,9 @@ def say(line: str) -> None:
 
 
 def verb(outcome: Outcome) -> str:
-    if isinstance(outcome, str):
+    if outcome.failed:
         return "has failed"
-    return "has left its run to another process" if "busy" in outcome else "has finished"
+    return "has left its run to another process" if outcome.busy else "has finished"
 
 
 def squeue(job: str) -> dict[str, tuple[str, str]] | None:

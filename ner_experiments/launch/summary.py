@@ -7,14 +7,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hydra.core.utils import JobReturn, JobStatus
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ner_experiments.config.row_settings import labels, shared
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.launch.worker import reason
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.utils.terminal import make_console, new_table
 
 if TYPE_CHECKING:
@@ -39,17 +38,17 @@ def finished_runs(page: Page) -> Rows:
     }
 
 
-def show(jobs: Sequence[JobReturn], console: Console | None = None, finished: Rows | None = None) -> int:
+def show(jobs: Sequence[Outcome], console: Console | None = None, finished: Rows | None = None) -> int:
     """Print the finished rows and the failed jobs; return how many failed.
 
     finished: all finished runs of the sweep, shown in place of this command's if they include them.
     """
     console = console or make_console()
-    overrides = [list(job.overrides or ()) for job in jobs]
+    overrides = [list(job.overrides) for job in jobs]
     rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for job, label in zip(jobs, labels(overrides), strict=True):
-        if job.status is JobStatus.COMPLETED:
-            rows[label].append(job.return_value)
+        if not job.failed:
+            rows[label].append(job.result)
     known = {run["folder"] for runs in (finished or {}).values() for run in runs}
     recorded = known and known.issuperset(run["folder"] for runs in rows.values() for run in runs)
     if finished and recorded:
@@ -62,16 +61,10 @@ def show(jobs: Sequence[JobReturn], console: Console | None = None, finished: Ro
             console.print(hint, markup=False, soft_wrap=True)
         for name, runs in rows.items() if not recorded else ():
             console.print(f"{name}: {', '.join(run['folder'] for run in runs)}", markup=False, soft_wrap=True)
-    failed = [
-        (job, items)
-        for job, items in zip(jobs, overrides, strict=True)
-        if job.status is not JobStatus.COMPLETED
-    ]
-    if failed:
+    if failed := [job for job in jobs if job.failed]:
         console.print(f"\n{len(failed)} of {len(jobs)} jobs failed; repeat the command to retry:")
-    for job, items in failed:
-        message = f"  {' '.join(items)}\n    {reason(job._return_value)}"
-        console.print(message, markup=False, soft_wrap=True)
+    for job in failed:
+        console.print(f"  {' '.join(job.overrides)}\n    {job.failed}", markup=False, soft_wrap=True)
     return len(failed)
 
 

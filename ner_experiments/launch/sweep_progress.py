@@ -17,11 +17,9 @@ from statistics import fmean
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from hydra.core.utils import JobReturn, JobStatus
-
 from ner_experiments.config.row_settings import labels
 from ner_experiments.experiment_data import unread_error
-from ner_experiments.launch.worker import busy_folder, reason
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.runs.folder import REUSED
 from ner_experiments.runs.progress import EPOCH, SEPARATOR, format_duration, row_and_seed
 from ner_experiments.runs.status import (
@@ -128,20 +126,20 @@ class SweepProgress:
         self.statuses[number] = replace(self.statuses[number], state=RUNNING, reason="starting")
         self.started_at[number] = time.monotonic()
 
-    def ended(self, number: int, result: JobReturn) -> None:
+    def ended(self, number: int, found: Outcome) -> None:
         """Take the outcome of a job, and print it where there is no screen."""
-        run, value = self.planned[number], result._return_value
+        run = self.planned[number]
         wall = time.monotonic() - self.started_at[number]
-        if result.status is not JobStatus.COMPLETED:
-            status = Status(run.label, run.seed, FAILED, reason=reason(value))
-            save_reasons([result], [self.jobs[number]])
-        elif busy_folder(result):
+        if found.failed:
+            status = Status(run.label, run.seed, FAILED, reason=found.failed)
+            save_reasons([found], [self.jobs[number]])
+        elif found.busy:
             status = Status(run.label, run.seed, WAITING, reason="another command trains it")
         else:
             done = Status(run.label, run.seed, DONE)
-            status = status_of_folder(Path(value["folder"]), run.label) or done
+            status = status_of_folder(Path(found.result["folder"]), run.label) or done
             # more than `wall` if the run was trained before
-            self.seconds[number] = max(wall, value["seconds"])
+            self.seconds[number] = max(wall, found.result["seconds"])
         self.statuses[number] = status
         if not self.is_live:
             text = outcome(status, None if number in self.finished else wall)
@@ -208,22 +206,22 @@ class SweepProgress:
         return self.sizes[number] * sum(taken[other] for other in alike) / whole if whole else None
 
 
-def save_reasons(results: Sequence[JobReturn], jobs: Sequence[Job]) -> None:
+def save_reasons(outcomes: Sequence[Outcome], jobs: Sequence[Job]) -> None:
     """Write why jobs failed that could not write it themselves, so that `watch` says the same.
 
     Such a job was refused before anything was read, or its worker was killed.
     """
-    if all(result.status is JobStatus.COMPLETED for result in results):
+    if not any(found.failed for found in outcomes):
         return
     with suppress(ValueError, OSError):  # such as a full disk; the summary has the reasons as well
         planned = [planned_run("", job.cfg) for job in jobs]
         statuses = sweep_statuses(planned, Path(jobs[0].cfg.output_dir), {})
-        for result, job, status in zip(results, jobs, statuses, strict=True):
-            if result.status is not JobStatus.COMPLETED and status.state in (WAITING, INTERRUPTED):
+        for found, job, status in zip(outcomes, jobs, statuses, strict=True):
+            if found.failed and status.state in (WAITING, INTERRUPTED):
                 path = Path(status.folder) / "error.txt" if status.folder else unread_error(job.cfg)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_write(path) as part:
-                    part.write_text(f"{reason(result._return_value)}\n", encoding="utf-8")
+                    part.write_text(f"{found.failed}\n", encoding="utf-8")
 
 
 class Lines(io.TextIOBase):

@@ -25,7 +25,7 @@ from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.launch import summary
 from ner_experiments.launch.checks import check_jobs
 from ner_experiments.launch.sweep_progress import save_reasons
-from ner_experiments.launch.worker import busy_folder
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.tables import sweeps
 from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
@@ -79,14 +79,15 @@ class TableSweeper(Sweeper):
             exit_refused(error.__cause__ or error)
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
-        """Run the sweep and return its jobs; a user error ends the process in one line."""
+        """Run the sweep. A user error ends the process in one line."""
         assert isinstance(self.plan, Sweep)
         try:
-            return self.launch_and_show(self.plan)
+            self.launch_and_show(self.plan)
         except (ValueError, OSError) as error:
             exit_refused(error)
+        return []
 
-    def launch_and_show(self, sweep: Sweep) -> Sequence[JobReturn]:
+    def launch_and_show(self, sweep: Sweep) -> None:
         from ner_experiments.tables import looks, scores  # slow to import: SciPy
 
         table = sweep.table if sweep.jobs is None else sweeps.named(sweep.table, sweep.output)
@@ -107,14 +108,13 @@ class TableSweeper(Sweeper):
         show_table(page, of_a_table=sweep.jobs is None)
         if failed:
             sys.exit(1)
-        return results
 
-    def launch_looks(self, table: Table, extra_overrides: Sequence[str]) -> Sequence[JobReturn]:
+    def launch_looks(self, table: Table, extra_overrides: Sequence[str]) -> list[Outcome]:
         """Add seeds, look by look, to the rows that are not decided; see tables/looks.py."""
         from ner_experiments.tables import looks, scores  # slow to import: NumPy
 
         by_label = {it.row.label: it.overrides for it in experiments(table, extra_overrides)}
-        results: list[JobReturn] = []
+        results: list[Outcome] = []
         seen = 0
         while True:
             page = scores.collect(table, extra_overrides)
@@ -131,30 +131,31 @@ class TableSweeper(Sweeper):
             print(f"{table.name}: {len(jobs)} runs to do", flush=True)
             returned = self.launch(named(table, jobs, extra_overrides))
             results += returned
-            if any(job.status.name != "COMPLETED" for job in returned):
+            if any(job.failed for job in returned):
                 return results
 
-    def launch(self, jobs: Sequence[Job]) -> Sequence[JobReturn]:
+    def launch(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Run all jobs; those that another command is working on are tried again when it has left them."""
-        assert self.launcher is not None
         try:
-            results = list(self.launcher.launch(jobs, initial_job_idx=0))
+            results = self.outcomes(jobs, 0)
         except CompactHydraException as error:
             exit_refused(error)
-        while elsewhere := {
-            number: folder for number, job in enumerate(results) if (folder := busy_folder(job))
-        }:
+        while elsewhere := {number: job.busy for number, job in enumerate(results) if job.busy}:
             runs = "1 run is" if len(elsewhere) == 1 else f"{len(elsewhere)} runs are"
             print(f"{runs} being trained by another command; waiting", flush=True)
             free = locks.wait_for_one(list(map(Path, elsewhere.values())))
             again = [number for number, folder in elsewhere.items() if Path(folder) in free]
-            returned = self.launcher.launch([jobs[number] for number in again], initial_job_idx=len(jobs))
-            for number, result in zip(again, returned, strict=True):
-                results[number] = result
-        for result, job in zip(results, jobs, strict=True):
-            result.overrides = list(job.overrides)  # without the names that a launcher of Hydra returns
+            returned = self.outcomes([jobs[number] for number in again], len(jobs))
+            for number, outcome in zip(again, returned, strict=True):
+                results[number] = outcome
         save_reasons(results, jobs)
         return results
+
+    def outcomes(self, jobs: Sequence[Job], first: int) -> list[Outcome]:
+        """The outcomes of jobs, which Hydra's launcher numbers from `first`."""
+        assert self.launcher is not None
+        returned = self.launcher.launch(jobs, initial_job_idx=first)
+        return [Outcome.of(it, job.overrides) for it, job in zip(returned, jobs, strict=True)]
 
 
 def show_table(page: "Page", *, of_a_table: bool) -> None:

@@ -15,6 +15,9 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from queue import Queue
 from textwrap import shorten
@@ -34,6 +37,36 @@ Message = Mapping[str, Any]
 
 class RefusedError(CompactHydraException):
     """The reason why a job failed, in one line. Hydra prints it without a traceback."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job, by its overrides: the result of `run_job`, or in one line why it failed."""
+
+    overrides: Sequence[str]
+    result: Mapping[str, Any] = field(default_factory=dict)
+    failed: str = ""
+
+    @classmethod
+    def of(cls, returned: JobReturn, overrides: Sequence[str]) -> Outcome:
+        """The outcome of a job from any launcher of Hydra."""
+        try:
+            with redirect_stderr(StringIO()):  # Hydra writes a line of its own before it raises a job's error
+                return cls(overrides, result=returned.return_value)
+        except Exception as error:
+            return cls(overrides, failed=reason(error))
+
+    @property
+    def busy(self) -> str | None:
+        """The run's folder, if another process is working on it."""
+        return self.result.get("busy")
+
+    def for_hydra(self) -> JobReturn:
+        """What a launcher of Hydra returns for the job."""
+        status = JobStatus.FAILED if self.failed else JobStatus.COMPLETED
+        returned = JobReturn(overrides=[*self.overrides], status=status)
+        returned.return_value = RefusedError(self.failed) if self.failed else self.result
+        return returned
 
 
 def hide_statistics_of_torch() -> None:
@@ -121,30 +154,15 @@ def import_train() -> Callable[..., dict[str, Any]]:
     return train
 
 
-def job_return(path: Path, overrides: Sequence[str], status: int) -> JobReturn:
+def outcome_of_process(path: Path, overrides: Sequence[str], status: int) -> Outcome:
     """The outcome of a process that ended with `status`, which is -N after signal N."""
     if path.exists():
-        return returned(overrides, json.loads(path.read_text(encoding="utf-8")))
+        return Outcome(overrides, **json.loads(path.read_text(encoding="utf-8")))
     if status in (130, 143):
-        return failed(overrides, "stopped; repeat the command to resume")
+        return Outcome(overrides, failed="stopped; repeat the command to resume")
     ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     memory = ", possibly out of memory" if status == -signal.SIGKILL else ""
-    return failed(overrides, f"worker {ended}{memory}")
-
-
-def returned(overrides: Sequence[str], content: dict[str, Any]) -> JobReturn:
-    """The return value of a launcher for the `outcome` of a job."""
-    if "result" in content:
-        return completed(overrides, content["result"])
-    return failed(overrides, content["failed"])
-
-
-def completed(overrides: Sequence[str], result: dict[str, Any]) -> JobReturn:
-    return JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED, _return_value=result)
-
-
-def failed(overrides: Sequence[str], reason: str) -> JobReturn:
-    return JobReturn(overrides=list(overrides), status=JobStatus.FAILED, _return_value=RefusedError(reason))
+    return Outcome(overrides, failed=f"worker {ended}{memory}")
 
 
 def reason(error: BaseException) -> str:
@@ -153,11 +171,6 @@ def reason(error: BaseException) -> str:
         return str(error)
     text = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
     return " ".join([shorten(text, 600, placeholder=" ..."), *getattr(error, "__notes__", [])])
-
-
-def busy_folder(job: JobReturn) -> str | None:
-    """The run's folder, if another process is working on it."""
-    return job._return_value.get("busy") if job.status is JobStatus.COMPLETED else None
 
 
 def python_path() -> str:

@@ -19,7 +19,7 @@ from ner_experiments.config.compose import compose
 from ner_experiments.config.job import Job
 from ner_experiments.launch.slurm_array import Queue, SlurmArray
 from ner_experiments.launch.sweeper import save_reasons
-from ner_experiments.launch.worker import failed
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.main import run_command
 from ner_experiments.runs import status as watch
 from ner_experiments.runs.artifacts import add_checksum
@@ -135,10 +135,10 @@ def test_a_job_that_was_killed_before_it_read_its_data_has_failed_until_it_has(
 ) -> None:
     overrides = [*SMALL, "trainer.max_epochs=1", f"output_dir={tmp_path}"]
     jobs = [Job((*overrides, f"seed={seed}")) for seed in (1, 2)]
-    save_reasons([failed(job.overrides, "worker killed by SIGKILL") for job in jobs], jobs)
+    save_reasons([Outcome(job.overrides, failed="worker killed by SIGKILL") for job in jobs], jobs)
     train(compose([*overrides, "seed=1"]))
     save_reasons(
-        [failed(jobs[0].overrides, "a later error")], jobs[:1]
+        [Outcome(jobs[0].overrides, failed="a later error")], jobs[:1]
     )  # the run's files already say how it is
     for arguments in ([], [*overrides, "seed=1,2"]):
         status, counts, runs = look(tmp_path, *arguments, capsys=capsys)

@@ -12,14 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hydra.core.utils import JobReturn
 from places import ROOT
 from waiting import until
 
 from ner_experiments.config.job import Job
 from ner_experiments.launch import local
 from ner_experiments.launch.local import LocalLauncher, spare
-from ner_experiments.launch.worker import completed
+from ner_experiments.launch.worker import Outcome
 
 TINY = ["data.max_sentences=60", "model.hidden_size=8", "optimizer.lr=0.01", "runtime.accelerator=cpu"]
 
@@ -55,9 +54,9 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
 ) -> None:
     started: list[int] = []
 
-    def work(self: Any, tasks: Sequence[local.Task], at_a_time: int, _: Sequence[str]) -> list[JobReturn]:
+    def work(self: Any, tasks: Sequence[local.Task], at_a_time: int, _: Sequence[str]) -> list[Outcome]:
         started.append(at_a_time)
-        return [completed(task.job, {}) for task in tasks]
+        return [Outcome(task.job) for task in tasks]
 
     monkeypatch.setattr(local, "usable_cores", lambda: cores)
     monkeypatch.setattr(LocalLauncher, "work", work)
@@ -73,10 +72,10 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
 def test_the_largest_models_start_first(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
 
-    def work(self: Any, tasks: Sequence[local.Task], at_a_time: int, _: Sequence[str]) -> list[JobReturn]:
+    def work(self: Any, tasks: Sequence[local.Task], at_a_time: int, _: Sequence[str]) -> list[Outcome]:
         started.extend(" ".join(task.job.overrides) for task in tasks)
         assert all(sweep[task.number] == [*task.job.overrides] for task in tasks)
-        return [completed(task.job, {}) for task in tasks]
+        return [Outcome(task.job) for task in tasks]
 
     monkeypatch.setattr(local, "usable_cores", lambda: 2)
     monkeypatch.setattr(LocalLauncher, "work", work)

@@ -25,7 +25,7 @@ from ner_experiments.config.job import Job
 from ner_experiments.config.processes import processes_note
 from ner_experiments.data.batches import TokenBudget, at_least
 from ner_experiments.launch.sweeper import TableSweeper
-from ner_experiments.launch.worker import completed
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.main import cli
 from ner_experiments.utils.locks import hold_lock, wait_for_one
 
@@ -191,14 +191,14 @@ def test_a_job_that_another_command_has_left_is_tried_again_under_its_name(tmp_p
     def launch(jobs: list[Job], initial_job_idx: int) -> list[Any]:
         launched.append(jobs)
         busy = {"busy": str(tmp_path)} if len(launched) == 1 else {}
-        return [completed(job, busy if "seed=2" in job.overrides else {}) for job in jobs]
+        return [Outcome(job, busy if "seed=2" in job.overrides else {}).for_hydra() for job in jobs]
 
     sweeper: Any = TableSweeper()
     sweeper.launcher = SimpleNamespace(launch=launch)
     jobs = [Job(("seed=1",), "mine", "a"), Job(("seed=2",), "mine", "b")]
     results = sweeper.launch(jobs)
     assert launched == [jobs, jobs[1:]]
-    assert [(job.overrides, job.return_value) for job in results] == [(["seed=1"], {}), (["seed=2"], {})]
+    assert results == [Outcome(("seed=1",), {}), Outcome(("seed=2",), {})]
 
 
 @pytest.mark.slow

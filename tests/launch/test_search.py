@@ -22,7 +22,7 @@ from ner_experiments.analysis import search_trials
 from ner_experiments.config.job import Job
 from ner_experiments.launch.search import OptunaSweeper, proposal_seed
 from ner_experiments.launch.search_space import read_space
-from ner_experiments.launch.worker import completed, failed
+from ner_experiments.launch.worker import Outcome
 
 ROOT = ["data=toy_en", "model=stacked"]
 WIDE = [*ROOT, "optimizer.lr=tag(log,interval(0.0001,0.1))", "layers=range(1,6)"]
@@ -61,19 +61,19 @@ class MadeUp(OptunaSweeper):
         self.plan = read_space(arguments)
         return super().sweep([])
 
-    def launch(self, jobs: Sequence[Job]) -> Sequence[JobReturn]:
+    def launch(self, jobs: Sequence[Job]) -> list[Outcome]:
         self.batches.append(len(jobs))
         return [self.job([*job.overrides]) for job in jobs]
 
-    def job(self, overrides: list[str]) -> JobReturn:
+    def job(self, overrides: list[str]) -> Outcome:
         if len(self.jobs) == self.kill:
             raise KilledError
         self.jobs.append(overrides)
         if self.broken and self.broken in overrides:
-            return failed(overrides, "out of memory")
+            return Outcome(overrides, failed="out of memory")
         score = score_of(overrides)
         result = {"task": "mentions", "dev": {"f1": score}, "test": {"f1": 1 - score}, "seconds": 1.0}
-        return completed(overrides, {**result, "folder": "/".join(["runs", *overrides[2:]])})
+        return Outcome(overrides, {**result, "folder": "/".join(["runs", *overrides[2:]])})
 
 
 def score_of(overrides: Sequence[str]) -> float:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra.core.utils import JobReturn
 
 from ner_experiments.launch import summary
-from ner_experiments.launch.worker import busy_folder, completed, failed, job_return
+from ner_experiments.launch.worker import Outcome, outcome_of_process
 from ner_experiments.utils.terminal import make_console
 
 TOGETHER = ["data=toy_en", "model=residual"]
@@ -20,11 +19,11 @@ def result(f1: float, seed: int, **changes: Any) -> dict[str, Any]:
     return {"task": "mentions", "folder": f"outputs/a/seed-{seed}", "parameters": 1234, **scores, **changes}
 
 
-def job(layers: int, seed: int, f1: float) -> JobReturn:
-    return completed([*TOGETHER, f"layers={layers}", f"seed={seed}"], result(f1, seed))
+def job(layers: int, seed: int, f1: float) -> Outcome:
+    return Outcome([*TOGETHER, f"layers={layers}", f"seed={seed}"], result(f1, seed))
 
 
-def printed(jobs: list[JobReturn], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def printed(jobs: list[Outcome], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     num_failed = summary.show(jobs, make_console())
     return num_failed, capsys.readouterr().out
 
@@ -62,7 +61,7 @@ def test_the_runs_of_earlier_commands_are_counted_and_no_folders_listed(
 def test_a_failed_job_is_named_with_its_reason_and_the_others_count(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    wrong = failed([*TOGETHER, "layers=0", "seed=1"], "num_layers must be at least 1, got 0")
+    wrong = Outcome([*TOGETHER, "layers=0", "seed=1"], failed="num_layers must be at least 1, got 0")
     num_failed, text = printed([job(2, 1, 0.8), wrong], capsys)
     assert num_failed == 1
     assert "1 of 2 jobs failed; repeat the command to retry:" in text
@@ -75,8 +74,8 @@ def test_a_dev_score_of_zero_is_reported_with_settings_to_try(
 ) -> None:
     zero = {"dev": {"f1": 0.0}, "test": {"f1": 0.0}}
     jobs = [
-        completed([*TOGETHER, "layers=2", "seed=1"], result(0.0, 1, **zero)),
-        completed([*TOGETHER, "layers=2", "seed=2"], result(0.5, 2)),
+        Outcome([*TOGETHER, "layers=2", "seed=1"], result(0.0, 1, **zero)),
+        Outcome([*TOGETHER, "layers=2", "seed=2"], result(0.5, 2)),
         job(3, 1, 0.7),
     ]
     _, text = printed(jobs, capsys)
@@ -88,7 +87,7 @@ def test_a_dev_score_of_zero_is_reported_with_settings_to_try(
 
 
 def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
-    num_failed, text = printed([failed(["layers=0"], "too few")], capsys)
+    num_failed, text = printed([Outcome(["layers=0"], failed="too few")], capsys)
     assert (num_failed, text) == (
         1,
         "\n1 of 1 jobs failed; repeat the command to retry:\n  layers=0\n    too few\n",
@@ -122,17 +121,15 @@ def test_tags_are_scored_by_accuracy(capsys: pytest.CaptureFixture[str]) -> None
     ],
 )
 def test_a_process_without_an_outcome_says_how_it_ended(tmp_path: Path, status: int, line: str) -> None:
-    (found,) = [job_return(tmp_path / "none", ["seed=1"], status)]
+    found = outcome_of_process(tmp_path / "none", ["seed=1"], status)
+    assert found == Outcome(["seed=1"], failed=line)
     with pytest.raises(Exception, match=line):
-        found.return_value  # noqa: B018  Hydra raises the reason here
-    assert summary.reason(found._return_value) == line
+        found.for_hydra().return_value  # noqa: B018  Hydra raises the reason here
 
 
 def test_the_outcome_of_a_process_is_that_of_its_file(tmp_path: Path) -> None:
     path = tmp_path / "outcome"
     path.write_text(json.dumps({"result": {"busy": "outputs/a"}}))
-    assert busy_folder(job_return(path, ["seed=1"], 0)) == "outputs/a"
+    assert outcome_of_process(path, ["seed=1"], 0).busy == "outputs/a"
     path.write_text(json.dumps({"failed": "no such corpus"}))
-    found = job_return(path, ["seed=1"], 1)
-    assert busy_folder(found) is None
-    assert summary.reason(found._return_value) == "no such corpus"
+    assert outcome_of_process(path, ["seed=1"], 1) == Outcome(["seed=1"], failed="no such corpus")

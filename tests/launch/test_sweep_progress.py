@@ -12,7 +12,7 @@ from rich.console import Console
 from ner_experiments.config.job import Job
 from ner_experiments.launch import sweep_progress
 from ner_experiments.launch.sweep_progress import SweepProgress, Tail
-from ner_experiments.launch.worker import completed, failed
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.runs.folder import REUSED
 from ner_experiments.runs.progress import row_and_seed
 from ner_experiments.runs.status import Status
@@ -40,7 +40,7 @@ def jobs(tmp_path: Path) -> list[Job]:
 
 def end(progress: SweepProgress, number: int, seconds: float = 0.0) -> None:
     folder = f"none/seed-{progress.planned[number].seed}"
-    progress.ended(number, completed([], {"folder": folder, "seconds": seconds}))
+    progress.ended(number, Outcome([], {"folder": folder, "seconds": seconds}))
 
 
 def test_the_time_left_is_that_of_the_longest_worker(tmp_path: Path, clock: SimpleNamespace) -> None:
@@ -60,7 +60,7 @@ def test_the_time_left_is_that_of_the_longest_worker(tmp_path: Path, clock: Simp
         progress.started(0)
         # the row now takes the 200 seconds that were measured, but the other run is to train 100 more at least
         assert progress.left() == pytest.approx(max(100 + 200 * small, 200 * small))
-        progress.ended(3, failed([], "no space"))
+        progress.ended(3, Outcome([], failed="no space"))
         clock.now += 60
         end(progress, 0)
         progress.started(1)
@@ -95,7 +95,7 @@ def test_lines_say_what_varies_and_notes_come_once(
             clock.now += 75
             end(progress, number)
         progress.started(2)
-        progress.ended(2, failed([], "worker killed by SIGKILL"))
+        progress.ended(2, Outcome([], failed="worker killed by SIGKILL"))
         raise KeyboardInterrupt
     out, err = capsys.readouterr()
     assert out == "a note on the corpus\n"

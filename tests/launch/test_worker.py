@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.config.job import Job, config_of
-from ner_experiments.launch.worker import RefusedError, failed, reason
+from ner_experiments.launch.worker import Outcome, RefusedError, reason
 
 
 def with_note(error: Exception) -> Exception:
@@ -27,7 +27,7 @@ def with_note(error: Exception) -> Exception:
 )
 def test_a_failure_is_one_line_wherever_it_is_reported(error: Exception, line: str) -> None:
     assert reason(error) == line
-    assert reason(failed([], line)._return_value) == line
+    assert Outcome.of(Outcome([], failed=line).for_hydra(), []) == Outcome([], failed=line)
 
 
 def test_of_a_long_failure_the_traceback_can_still_be_found() -> None:
