@@ -31,6 +31,7 @@ from ner_experiments.data.sentence import Corpus, Task
 from ner_experiments.experiment_data import corpus_if_unchanged
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
 from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, DamagedError, add_checksum, read
+from ner_experiments.runs.file_run import FileRun
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
 from ner_experiments.utils.files import write_json
@@ -174,7 +175,10 @@ def run_errors(run: Run) -> Errors:
 
 def known_dimensions(run: Run) -> dict[str, Dimension]:
     """Dimensions of the mentions of a run; those that need train only if its corpus can be read and is unchanged."""
-    corpus, task = corpus_if_unchanged(run), run.metrics["task"]
+    task = run.metrics["task"]
+    if isinstance(run, FileRun):
+        return dimensions(run.train, task)
+    corpus = corpus_if_unchanged(run)
     return dimensions(None, task) if corpus is None else dimensions_of(corpus, task)
 
 
@@ -191,6 +195,8 @@ def run_calibration(run: Run) -> Calibration | None:
     if isinstance(run, ArchivedRun):
         record = run.content["calibration"]
         return record and Calibration.from_record(record)
+    if isinstance(run, FileRun):
+        return None
     probabilities = run.probabilities()
     if probabilities is not None:
         try:

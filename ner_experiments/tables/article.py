@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ner_experiments import __version__
 from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import display_name, varying
 from ner_experiments.data.sentence import PRIMARY_METRIC
@@ -167,7 +167,7 @@ class Article:
     def software(self) -> str:
         """The versions of the suite and of the libraries that the runs were made with."""
         versions = {run.metrics["versions"]["torch"].partition("+")[0] for run in self.page.runs}
-        return f"version {__version__} with PyTorch {listed(sorted(versions))}"
+        return f"version {version('ner_experiments')} with PyTorch {listed(sorted(versions))}"
 
     @property
     def levels(self) -> list[float]:

@@ -152,8 +152,8 @@ class Result:
         return float(np.mean(gains)) if gains else None
 
     def cost(self) -> dict[str, float]:
-        """Trained parameters, and seconds per epoch on whatever machine it was; empty without runs."""
-        runs = [run.metrics for run in self.runs.values()]
+        """Trained parameters, and seconds per epoch on whatever machine it was; empty without trainings."""
+        runs = [run.metrics for run in self.runs.values() if "epochs" in run.metrics]
         if not runs:
             return {}
         seconds = sum(run["seconds"] for run in runs) / sum(run["epochs"] for run in runs)

@@ -1,0 +1,123 @@
+"""`ner-experiments compare NAME=FILES ...`: compare predictions of any tools on one gold file, over their seeds."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ner_experiments.data.formats.columns import parse_columns
+
+if TYPE_CHECKING:
+    from ner_experiments.comparison.systems import Published
+
+SCORE = re.compile(r"(?P<mean>\d+(?:\.\d+)?)(?:(?:±|\+-|\+/-)(?P<sd>\d+(?:\.\d+)?))?")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
+    parser.description = (
+        "Compare the predictions of any tools on one gold file: F1 of exact mentions with its deviation over seeds, "
+        "all pairs of systems with intervals and p values, and what can be said about their order. Files are columns, "
+        "JSON Lines with offsets or with lists of mentions, or of any other format of the suite; their tokens may "
+        "differ from those of gold."
+    )
+    text = (
+        "a system and its files, one per seed, such as flair='flair/seed-*.conll'; further paths belong to the name "
+        "before them; a path may be the folder of a finished run"
+    )
+    parser.add_argument("systems", nargs="+", metavar="NAME=FILES", help=text)
+    text = "gold mentions; without it, files of predictions have them in the column before the last, as conlleval's"
+    parser.add_argument("--gold", type=Path, metavar="FILE", help=text)
+    text = "training data, to score mentions that it has apart from others, and to count the sentences of gold in it"
+    parser.add_argument("--train", type=Path, metavar="FILE", help=text)
+    text = "other names for types, in all files"
+    parser.add_argument("--map", nargs="+", type=renaming, default=[], metavar="GPE=LOC", help=text)
+    text = (
+        "columns of the gold file, where they are not found: numbers from 0, or from -1 at the end, or names"
+    )
+    parser.add_argument("--gold-columns", type=columns, metavar="word=0,tag=3", help=text)
+    text = "columns of the files of predictions (tag=-1)"
+    parser.add_argument("--columns", type=columns, metavar="word=0,tag=-1", help=text)
+    text = "count sentences that a file lacks as without a prediction"
+    parser.add_argument("--missing", choices=["empty"], help=text)
+    text = "a published F1 in percent, with its deviation if it has one, to compare each system with"
+    parser.add_argument("--against", metavar="91.21±0.22", help=text)
+    text = "number of runs of the published score (1)"
+    parser.add_argument("--against-runs", type=int, metavar="N", help=text)
+    text = "systems are called equal if their difference is shown to be smaller, in points (0.3)"
+    parser.add_argument("--smallest-effect", type=float, default=0.3, metavar="POINTS", help=text)
+    text = "refuse to compare if the signature is another one"
+    parser.add_argument("--signature", metavar="TEXT", help=text)
+    output = parser.add_mutually_exclusive_group()
+    for name in ("json", "csv", "latex"):
+        output.add_argument(
+            f"--{name}", dest="format", action="store_const", const=name, help=f"print {name}"
+        )
+    text = "write an HTML report with errors, confusion of types and sentences on which systems differ"
+    output.add_argument("--report", type=Path, metavar="FOLDER", help=text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
+    from ner_experiments.comparison import systems  # slow to import: SciPy
+    from ner_experiments.comparison.comparison import Comparison
+    from ner_experiments.utils.terminal import print_markdown
+
+    if arguments.against_runs and not arguments.against:
+        raise ValueError("--against-runs belongs to --against")
+    compared = systems.score(
+        systems.parsed(arguments.systems),
+        arguments.gold,
+        gold_columns=arguments.gold_columns,
+        columns=arguments.columns,
+        types=dict(arguments.map),
+        published=published(arguments),
+        missing_is_empty=arguments.missing == "empty",
+        train=arguments.train,
+        smallest_effect=arguments.smallest_effect,
+    )
+    view = Comparison.of(compared)
+    if arguments.signature:
+        view.check_signature(arguments.signature)
+    if arguments.report:
+        from ner_experiments.report.comparison import write  # slow to import: charts
+
+        print(write(view, arguments.report))
+    elif arguments.format:
+        print({"json": view.json, "csv": view.csv, "latex": view.latex}[arguments.format](), end="")
+    else:
+        print_markdown(view.markdown())
+    return 0
+
+
+def published(arguments: argparse.Namespace) -> Published | None:
+    """The published score of the arguments. ValueError for anything else than a score."""
+    from ner_experiments.comparison.systems import Published  # slow to import: SciPy
+
+    if not arguments.against:
+        return None
+    if not (found := SCORE.fullmatch(arguments.against.replace(" ", ""))):
+        raise ValueError(f"--against: expected an F1 such as 91.21 or 91.21±0.22, got {arguments.against!r}")
+    sd = float(found["sd"]) if found["sd"] else None
+    runs = arguments.against_runs or 1
+    if sd is not None and runs < 2:
+        raise ValueError(
+            f"--against: a deviation requires the number of its runs, as --against-runs 5, got {runs}"
+        )
+    return Published(float(found["mean"]), sd, runs)
+
+
+def columns(text: str) -> dict[str, int | str]:
+    try:
+        return {"word": "auto", "tag": -1, **parse_columns(text)}
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def renaming(text: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not (equals and old and new):
+        raise argparse.ArgumentTypeError(f"expected OLD=NEW, such as GPE=LOC, got {text!r}")
+    return old, new

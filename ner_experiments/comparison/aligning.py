@@ -1,0 +1,260 @@
+"""Mentions of a file in the sentences of gold, by characters, and all files as tags of the same tokens."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import accumulate, chain, groupby, islice, pairwise
+from operator import itemgetter
+
+from ner_experiments.comparison.reading import Answer, Text, Texts, ends_of, visible
+from ner_experiments.data.tags import Span, encode
+from ner_experiments.runs.predictions import UNREACHABLE, Predicted, as_field
+from ner_experiments.utils.text import truncated_repr
+
+MOST_SHOWN = 3
+"""Number of differing sentences that a message names."""
+
+
+@dataclass(slots=True)
+class Found:
+    """The mentions that a file has in a sentence of gold, by its characters.
+
+    nowhere: those without a place in it, which are spurious: they cross its end, or their text does not occur in it.
+    """
+
+    mentions: list[Span] = field(default_factory=list)
+    nowhere: list[Answer] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """The mentions of a file in each sentence of gold. absent: number of sentences that the file lacks."""
+
+    sentences: Sequence[Found]
+    absent: int = 0
+
+    @property
+    def nowhere(self) -> int:
+        return sum(len(it.nowhere) for it in self.sentences)
+
+
+def align(gold: Texts, file: Texts, *, missing_is_empty: bool = False) -> Aligned:
+    """The mentions of a file in the sentences of gold, whose text must be the same but for white space.
+
+    Sentences and tokens may be cut otherwise. missing_is_empty: whether a sentence that the file lacks has no mention.
+    ValueError, with the first places, for sentences that are lacking, doubled, in another order or of another text.
+    """
+    ours, theirs = gold.sentences, file.sentences
+    if theirs and not any(it.words for it in theirs):
+        if len(theirs) != len(ours):
+            rule = f"expected a record for each of the {len(ours):,} sentences of {gold.path}, got {len(theirs):,}"
+            raise ValueError(f"{file.path}: {rule}; with the sentence as text in each, some may be missing")
+        return Aligned([placed(one, other) for one, other in zip(ours, theirs, strict=True)])
+    if len(ours) == len(theirs) and all(
+        one.words == other.words or one.characters == other.characters
+        for one, other in zip(ours, theirs, strict=True)
+    ):
+        return Aligned([placed(one, other) for one, other in zip(ours, theirs, strict=True)])
+    own, others = [it.characters for it in ours], [it.characters for it in theirs]
+    if not any(it.answers for it in theirs) and "".join(own) == "".join(others):
+        return Aligned([*across(own, theirs)])
+    return by_sentence(gold, file, own, others, missing_is_empty=missing_is_empty)
+
+
+def placed(gold: Text, text: Text) -> Found:
+    """The mentions of a sentence with the characters of gold, each answer at its first free occurrence."""
+    found = Found([*text.spans()])
+    if text.answers:
+        characters = gold.characters
+        ends = frozenset(ends_of(gold.words))
+        for surface, type_ in text.answers:
+            place = first_free(characters, visible(surface), ends, found.mentions)
+            if place is None:
+                found.nowhere.append((surface, type_))
+            else:
+                found.mentions.append((place, place + len(visible(surface)), type_))
+    return found
+
+
+def first_free(text: str, surface: str, ends: frozenset[int], taken: Sequence[Span]) -> int | None:
+    """The first occurrence that overlaps no mention: of whole tokens if there is one, else within tokens; or None."""
+    free = [
+        start
+        for start in occurrences(text, surface)
+        if all(start + len(surface) <= first or after <= start for first, after, _ in taken)
+    ]
+    whole = (start for start in free if start in ends and start + len(surface) in ends)
+    return next(whole, free[0] if free else None)
+
+
+def occurrences(text: str, surface: str) -> Iterator[int]:
+    start = text.find(surface) if surface else -1
+    while start >= 0:
+        yield start
+        start = text.find(surface, start + 1)
+
+
+def across(own: Sequence[str], theirs: Iterable[Text]) -> Iterator[Found]:
+    """The mentions of a text that is cut into other sentences than gold."""
+    starts = [*accumulate(map(len, own), initial=0)]
+    found = [Found() for _ in own]
+    begin = 0
+    for text in theirs:
+        for start, end, type_ in text.spans():
+            number = bisect_right(starts, begin + start) - 1
+            it, offset = found[number], starts[number]
+            if begin + end <= starts[number + 1]:
+                it.mentions.append((begin + start - offset, begin + end - offset, type_))
+            else:
+                it.nowhere.append((text.characters[start:end], type_))
+        begin += len(text.characters)
+    yield from found
+
+
+def by_sentence(
+    gold: Texts, file: Texts, own: Sequence[str], others: Sequence[str], *, missing_is_empty: bool
+) -> Aligned:
+    """As `align`, of files with other sentences."""
+    found = [Found() for _ in own]
+    faults: list[str] = []
+    absent: list[Text] = []
+    ours, theirs, in_gold, in_file = gold.sentences, file.sentences, Counter(own), Counter(others)
+    for kind, a, b, c, d in SequenceMatcher(None, own, others, autojunk=False).get_opcodes():
+        pairs = list(zip(range(a, b), range(c, d), strict=False))
+        if kind == "equal":
+            for one, other in pairs:
+                found[one] = placed(ours[one], theirs[other])
+            continue
+        altered = [
+            (one, other) for one, other in pairs if not in_file[own[one]] and not in_gold[others[other]]
+        ]
+        for one, other in altered:
+            it = theirs[other]
+            faults.append(f"{it.place} has {shown(it)}, where {ours[one].place} has {shown(ours[one])}")
+        for one in {*range(a, b)} - {one for one, _ in altered}:
+            if in_file[own[one]] >= in_gold[own[one]]:
+                faults.append(f"{ours[one].place}, {shown(ours[one])}, stands in another place")
+            else:
+                absent.append(ours[one])
+        for other in {*range(c, d)} - {other for _, other in altered}:
+            times, it = in_gold[others[other]], theirs[other]
+            if in_file[others[other]] > times:
+                rule = (
+                    f"stands there {in_file[others[other]]} times, in gold {times}"
+                    if times
+                    else "is not in gold"
+                )
+                faults.append(f"{it.place}, {shown(it)}, {rule}")
+    if absent and not missing_is_empty:
+        faults += [f"{it.place}, {shown(it)}, is missing" for it in absent]
+    if faults:
+        more = f"; and {len(faults) - MOST_SHOWN:,} more" if len(faults) > MOST_SHOWN else ""
+        way_out = " (--missing empty counts missing ones as without a prediction)" if absent else ""
+        listed = "; ".join(faults[:MOST_SHOWN])
+        raise ValueError(f"{file.path} has other sentences than {gold.path}: {listed}{more}{way_out}")
+    return Aligned(found, len(absent))
+
+
+def shown(text: Text) -> str:
+    return truncated_repr(" ".join(text.words))
+
+
+# Tagged sentences
+
+Key = tuple[str, str, int, int]
+"""A mention outside the tags of its sentence: text, type, start and end; both are -1 if it has no place."""
+
+
+def tagged(gold: Sequence[Text], files: Sequence[Aligned]) -> list[list[Predicted]]:
+    """Each file as sentences with the tags of gold and its own, all on the same words, so that every mention counts.
+
+    Words are the tokens of gold, cut where a mention of any file starts or ends inside one. The tags have no nested
+    mentions, so those that overlap a kept one follow as words of their own, as unreachable mentions do: correct if gold
+    and the file have the same. So do mentions without a place, which are spurious.
+    """
+    runs: list[list[Predicted]] = [[] for _ in files]
+    for number, text in enumerate(gold):
+        for run, it in zip(runs, sentences_of(text, [file.sentences[number] for file in files]), strict=True):
+            run.append(it)
+    return runs
+
+
+def sentences_of(text: Text, files: Sequence[Found]) -> list[Predicted]:
+    """A sentence of gold as each file tags it. Files that tag it alike share the object."""
+    ends: Sequence[int] = ends_of(text.words)
+    words = tuple(map(as_field, text.words))
+    if cuts := {end for it in files for mention in it.mentions for end in mention[:2]}.difference(ends):
+        ends = sorted({*ends, *cuts})
+        words = tuple(text.characters[start:end] for start, end in pairwise(ends))
+    token = {end: number for number, end in reversed([*enumerate(ends)])}
+    gold, nested = without_overlap(text.spans())
+
+    def split(it: Found) -> tuple[list[Span], Counter[Key]]:
+        """The mentions in the tags, and the others."""
+        own = {*it.mentions}
+        kept, others = without_overlap([*own.intersection(gold)], own.difference(gold, nested))
+        return kept, keys([*others, *own.intersection(nested)], it.nowhere)
+
+    def keys(mentions: Iterable[Span], nowhere: Iterable[Answer] = ()) -> Counter[Key]:
+        placed = ((text.characters[start:end], type_, start, end) for start, end, type_ in mentions)
+        return Counter(chain(placed, ((*answer, -1, -1) for answer in nowhere)))
+
+    def tags(mentions: Iterable[Span], others: Counter[Key]) -> tuple[str, ...]:
+        spans = [(token[start], token[end], as_field(type_)) for start, end, type_ in mentions if start < end]
+        return encode(spans, len(words), "iob2") + tuple(tags_of_others(others, every))
+
+    distinct = {(*it.mentions, *it.nowhere): it for it in files}  # most systems tag most sentences alike
+    parts = {key: split(it) for key, it in distinct.items()}
+    every = keys(nested)
+    for _, others in parts.values():
+        every |= others
+    all_words = words + tuple(
+        f"{UNREACHABLE}{as_field(word)}" for key in every.elements() for word in words_of(key)
+    )
+    gold_tags = tags(gold, keys(nested))
+    made = {key: Predicted(all_words, gold_tags, tags(*its)) for key, its in parts.items()}
+    return [made[*it.mentions, *it.nowhere] for it in files]
+
+
+def token_accuracy(gold: Sequence[Text], sentences: Sequence[Predicted]) -> float:
+    """Share of the tokens of gold that have its IOB2 tag, as conlleval prints it; all parts of one that was cut."""
+    correct = total = 0
+    for text, it in zip(gold, sentences, strict=True):
+        right = [a == b for a, b in islice(zip(it.gold, it.predicted, strict=True), it.num_tokens)]
+        if len(right) > len(text.words):
+            part_ends = accumulate(len(word) for word in it.words[: it.num_tokens])
+            tokens = [bisect_left(ends_of(text.words), end) for end in part_ends]
+            right = [
+                all(it for _, it in parts)
+                for _, parts in groupby(zip(tokens, right, strict=True), key=itemgetter(0))
+            ]
+        correct += sum(right)
+        total += len(text.words)
+    return correct / total if total else 0.0
+
+
+def without_overlap(first: Iterable[Span], then: Iterable[Span] = ()) -> tuple[list[Span], list[Span]]:
+    """The mentions without those that overlap an earlier one, and these; of nested ones the outer comes first."""
+    kept: list[Span] = []
+    left_out: list[Span] = []
+    for mentions in (first, then):
+        for it in sorted(mentions, key=lambda mention: (mention[0], -mention[1], mention[2])):
+            clash = any(it[0] < other[1] and other[0] < it[1] for other in kept)
+            (left_out if clash else kept).append(it)
+    return kept, left_out
+
+
+def tags_of_others(own: Counter[Key], every: Counter[Key]) -> Iterator[str]:
+    """The tags of the words that follow a sentence: those of the mentions that it has itself, and O."""
+    for key, number in every.items():
+        length, type_ = len(words_of(key)), as_field(key[1])
+        mention = [f"B-{type_}", *[f"I-{type_}"] * (length - 1)]
+        yield from chain.from_iterable(mention if n < own[key] else ["O"] * length for n in range(number))
+
+
+def words_of(key: Key) -> list[str]:
+    return key[0].split() or [""]

@@ -1,0 +1,292 @@
+"""A comparison as its reader sees it: the outputs of a sweep's table, other scores, and how all was scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ner_experiments.analysis import looser_scores
+from ner_experiments.analysis.breakdown import SEEN
+from ner_experiments.analysis.row_errors import RowErrors
+from ner_experiments.comparison import systems
+from ner_experiments.comparison.reading import Columns, types_of
+from ner_experiments.comparison.systems import Compared, Published
+from ner_experiments.runs.file_run import FileRun
+from ner_experiments.tables.effects import Effects
+from ner_experiments.tables.scores import Result
+from ner_experiments.tables.spec import SMALLEST_EFFECT
+from ner_experiments.tables.table_view import MEANS, TableView, row_record
+from ner_experiments.view import cells, pages
+from ner_experiments.view.table import Grid
+
+OTHER_SCORES = {
+    "exact": looser_scores.ANY_TYPE,
+    "partial": looser_scores.PARTIAL,
+    "type": looser_scores.ANY_OVERLAP,
+    "macro": looser_scores.MACRO,
+}
+"""Names of SemEval-2013, and of the mean over types -> those of `analysis.looser_scores`."""
+LEGEND = (
+    "Means over files, in percent. exact: F1 of the boundaries, of any type; partial: as exact, where an overlap "
+    "counts half; type: F1 of the types, with any overlap (SemEval-2013); macro: mean F1 of the types; token accuracy: "
+    "share of tokens with the IOB2 tag of gold."
+)
+EXPECTED = (
+    "Expected: whether the published number lies in the 95 % prediction interval for the mean of as many runs of the "
+    "system as it is of."
+)
+SEEN_LEGEND = "F1 of mentions by whether train has them, in percent, and their number in gold."
+
+
+@dataclass(frozen=True)
+class Comparison(TableView):
+    """Systems on one gold file."""
+
+    compared: Compared
+
+    @classmethod
+    def of(cls, compared: Compared) -> Comparison:
+        return cls(compared.page, compared)
+
+    @property
+    def standing(self) -> str:
+        """Nothing: that a comparison was planned before its files were made, no file shows."""
+        return ""
+
+    @property
+    def effects(self) -> list[Effects]:
+        return []
+
+    @property
+    def closeness(self) -> str:
+        return ""
+
+    @cached_property
+    def signature(self) -> str:
+        """How the scores were made: two comparisons with one signature measured alike, on the same gold mentions.
+
+        Mentions are right if boundaries and type are; illegal tags are read as by conlleval; mentions are compared by
+        tokens or by characters; the scheme of gold, its number of types, files per system, digest of gold, version.
+        """
+        gold, numbers = self.compared.gold, sorted({len(it.runs) for it in self.page.results})
+        runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+        parts = [
+            "strict",
+            "conlleval",
+            "tokens" if self.compared.in_tokens else "characters",
+            {"iob1": "IOB1", "iob2": "BIO2"}.get(gold.scheme, gold.scheme.upper()),
+            f"types:{len(types_of(gold.sentences))}",
+            *(f"map:{old}={new}" for old, new in sorted(self.compared.types.items())),
+            f"n:{runs}",
+            f"gold:{self.compared.runs[0].metrics['data']['gold'][:8]}",
+            f"v{version('ner_experiments')}",
+        ]
+        return "|".join(parts)
+
+    def check_signature(self, other: str) -> None:
+        """Raise ValueError, with the parts that differ, if the signature is another one."""
+        if other != self.signature:
+            ours, theirs = self.signature.split("|"), other.split("|")
+            differ = ", ".join(sorted({*ours} - {*theirs})) or "the order"
+            raise ValueError(f"the signature is {self.signature}, not {other}; they differ in {differ}")
+
+    @cached_property
+    def results(self) -> Grid:
+        return (
+            super()
+            .results.without(["parameters", "s per epoch"])
+            .renamed({"test": "F1", "ours - published": "difference"})
+        )
+
+    @property
+    def explanation(self) -> str:
+        of_published = f" {EXPECTED}" if self.page.table.is_published else ""
+        return f"{MEANS} F1: exact mentions, as conlleval counts them.{of_published}"
+
+    @cached_property
+    def errors(self) -> dict[str, RowErrors]:
+        """The errors of each system."""
+        return {it.row.label: RowErrors(it.row.label, it.runs) for it in self.page.results}
+
+    @cached_property
+    def other_scores(self) -> Grid:
+        """Precision, recall and scores that count more than exact mentions."""
+        lines = []
+        for result in self.page.results:
+            scores = self.further_scores(result)
+            lines.append([result.row.label, *(f"{score:.2f}" for score in scores.values())])
+        return Grid(["", *scores], lines)
+
+    def further_scores(self, result: Result) -> dict[str, float]:
+        """Means over the files of a system, in percent, by the headings of `other_scores`."""
+        runs = [run for run in result.runs.values() if isinstance(run, FileRun)]
+        looser = self.errors[result.row.label].looser_scores()
+        others = {name: 100 * looser[key].mean for name, key in OTHER_SCORES.items()} if looser else {}
+
+        def mean(name: str) -> float:
+            return fmean(100 * run.metrics["test"][name] for run in runs)
+
+        strict = {name: mean(name) for name in ("precision", "recall")}
+        return strict | others | {"token accuracy": mean("token_accuracy")}
+
+    @cached_property
+    def seen(self) -> Grid | None:
+        """F1 of mentions that train has, and of those that it has not; None without train."""
+        groups = {label: errors.breakdown.get(SEEN) for label, errors in self.errors.items()}
+        first = next(iter(groups.values()))
+        if not first:
+            return None
+        headings = [f"{name} ({bucket.gold:,})" for name, bucket in first.items()]
+        lines = [
+            [label, *(cells.points(100 * own[name].f1.value) for name in first)]
+            for label, own in groups.items()
+            if own
+        ]
+        return Grid(["", *headings], lines)
+
+    @property
+    def other_legend(self) -> str:
+        return LEGEND
+
+    @property
+    def seen_legend(self) -> str:
+        return SEEN_LEGEND
+
+    @cached_property
+    def leakage(self) -> str:
+        """How many sentences of gold train has, too; empty without train."""
+        train = self.compared.runs[0].train
+        if train is None:
+            return ""
+        known = {it.words for it in train}
+        number = sum(it.words in known for it in self.compared.gold.sentences)
+        return f"{number:,} of the {len(self.compared.gold.sentences):,} sentences also occur in train."
+
+    @cached_property
+    def reading(self) -> list[str]:
+        """How files were read, and what in them was counted otherwise than it is written; each thing once."""
+        files: dict[str, list[str]] = {}
+        for run in self.compared.runs:
+            for note in run.notes:
+                files.setdefault(note, []).append(str(run.folder))
+        # the remark on further columns names a setting of conf/data
+        notes = [f"gold: {note.partition(': data.columns')[0]}" for note in self.compared.gold.notes]
+        notes += [f"{paths[0]}{others(len(paths) - 1)}: {note}" for note, paths in files.items()]
+        if illegal := self.compared.gold.illegal:
+            notes.append(
+                f"gold: tags that break {self.compared.gold.scheme}, read as by conlleval: {illegal:,}"
+            )
+        return notes
+
+    def markdown(self) -> str:
+        return pages.page("comparison.md.j2", view=self, page=self.page, root="")
+
+    def record(self) -> dict[str, Any]:
+        """The comparison by name, as in `ner-experiments compare --json`."""
+        return {
+            "signature": self.signature,
+            "gold": {
+                "file": str(self.compared.gold.path),
+                "sentences": len(self.compared.gold.sentences),
+                "mentions": sum(len(it.mentions) for it in self.compared.gold.sentences),
+                "digest": self.compared.runs[0].metrics["data"]["gold"],
+            },
+            "systems": [
+                {
+                    "name": it.row.label,
+                    **{name: value for name, value in row_record(it).items() if name.startswith("published")},
+                    "measured": {
+                        key: value
+                        for key, value in row_record(it)["measured"].items()
+                        if key in ("mean", "sd", "n", "low", "high", "difference", "expected", "scores")
+                    },
+                    "files": {seed: str(run.folder) for seed, run in it.runs.items()},
+                    "other_scores": self.further_scores(it),
+                    "counts": {
+                        seed: {key: run.metrics["test"][key] for key in ("correct", "predicted", "gold")}
+                        for seed, run in it.runs.items()
+                    },
+                }
+                for it in self.page.results
+            ],
+            "verdict": self.verdict,
+            "pairs": [pair.record() for pair in self.pairs],
+            "notes": [*self.notes, *self.reading],
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """A flat record for each system: the rows of a data frame."""
+        records = []
+        for it in self.page.results:
+            measured = row_record(it)["measured"]
+            summary = {key: measured[key] for key in ("mean", "sd", "n", "low", "high")}
+            records.append({"system": it.row.label, **summary, **self.further_scores(it)})
+        return records
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+    def __rich__(self) -> Any:
+        from rich.markdown import Markdown
+
+        return Markdown(self.markdown())
+
+    def __str__(self) -> str:
+        return self.markdown()
+
+
+Paths = str | PathLike[str]
+
+
+def compare(
+    gold: Paths | None,
+    files: Mapping[str, Paths | Sequence[Paths]],
+    *,
+    train: Paths | None = None,
+    types: Mapping[str, str] = {},
+    against: float | Published | None = None,
+    gold_columns: Columns | None = None,
+    columns: Columns | None = None,
+    missing_is_empty: bool = False,
+    smallest_effect: float = SMALLEST_EFFECT,
+) -> Comparison:
+    """The predictions of any tools on one gold file, scored and tested as the rows of a table are.
+
+    gold: a file in any format that the suite reads; None if the files of predictions are columns with gold, as those of
+        conlleval.
+    files: system -> its files of predictions, one per seed; a file may be the folder of a finished run.
+    train: training data, to score mentions that it has apart from others. types: other names for types, in all files.
+    against: a published F1 in percent.
+    gold_columns, columns: layer -> column of the gold file and of predictions, where these are not found.
+    missing_is_empty: whether a sentence that a file lacks counts as without a prediction; else it is an error.
+    smallest_effect: systems are equal if their difference is shown to be smaller, in points.
+
+    ValueError or OSError, with file and place, for files that cannot be read or have another text than gold.
+    """
+    paths = {
+        name: [Path(own)] if isinstance(own, str | PathLike) else [*map(Path, own)]
+        for name, own in files.items()
+    }
+    published = Published(against) if isinstance(against, int | float) else against
+    compared = systems.score(
+        paths,
+        None if gold is None else Path(gold),
+        gold_columns=gold_columns,
+        columns=columns,
+        types=types,
+        published=published,
+        missing_is_empty=missing_is_empty,
+        train=None if train is None else Path(train),
+        smallest_effect=smallest_effect,
+    )
+    return Comparison.of(compared)
+
+
+def others(number: int) -> str:
+    return f" and {number} other file{'s' * (number > 1)}" if number else ""

@@ -1,0 +1,233 @@
+"""Files of gold mentions and of predictions, in any format that the suite reads, and lists of mentions without offsets.
+
+Of column files, predictions are in the last column, and gold, where no file of its own states it, in the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from ner_experiments.data.faults import FaultsError
+from ner_experiments.data.files import ColumnFiles, Files
+from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.formats.annotated import Annotated
+from ner_experiments.data.formats.jsonl import MENTIONS, WORDS, first_of, records
+from ner_experiments.data.formats.layout import AUTO
+from ner_experiments.data.formats.options import TextOptions
+from ner_experiments.data.formats.registry import FORMATS, detect
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.schemes import schemes_of
+from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.tags import Span, count_illegal, count_windows
+from ner_experiments.data.text_files import UTF_8
+from ner_experiments.runs import predictions
+from ner_experiments.runs.artifacts import TEST_PREDICTIONS
+from ner_experiments.runs.predictions import UNREACHABLE
+from ner_experiments.utils.text import truncated_repr
+
+Columns = Mapping[str, int | str]
+
+GOLD: Columns = {"word": AUTO, "tag": AUTO}
+PREDICTED: Columns = {"word": AUTO, "tag": -1}
+GOLD_BESIDE: Columns = {"word": AUTO, "tag": -2}
+"""Columns of a file of gold mentions; of predictions; and of gold mentions in a file of predictions."""
+
+OFFSETS = "offsets"
+"""The scheme of a file that states mentions, not tags."""
+ANSWERS = (*MENTIONS, "answer", "answers", "predictions", "output")
+"""Keys of lists of mentions without offsets."""
+_SURFACE = ("text", "mention", "name", "word", "span", "entity")
+_TYPE = ("type", "label", "entity_type", "entity_group", "tag", "category", "class", "entity")
+_START = ("start", "start_offset")
+
+Answer = tuple[str, str]
+"""Text and type of a mention whose place is not stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A sentence of a file.
+
+    words: none if the file does not repeat the text. mentions: by these words; they may overlap.
+    answers: mentions without a place. place: where it is in its file, such as test.conll:7.
+    """
+
+    words: tuple[str, ...]
+    mentions: tuple[Span, ...]
+    place: str
+    answers: tuple[Answer, ...] = ()
+
+    @property
+    def characters(self) -> str:
+        """Its text without white space, by which two tokenizations of it are compared."""
+        return visible("".join(self.words))
+
+    def spans(self) -> Iterator[Span]:
+        """The mentions by `characters`."""
+        ends = ends_of(self.words) if self.mentions else ()
+        for first, after, type_ in self.mentions:
+            yield ends[first], ends[after], type_
+
+
+@lru_cache(maxsize=200_000)  # the files of all systems have the same words
+def ends_of(words: tuple[str, ...]) -> tuple[int, ...]:
+    """Where each word ends in the text without white space, after 0."""
+    return tuple(accumulate((len(visible(word)) for word in words), initial=0))
+
+
+@lru_cache(maxsize=200_000)
+def visible(text: str) -> str:
+    """The text without white space, and without the U+2423 that stands for it in a run's predictions."""
+    return "".join(text.replace("\u2423", "").split())
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The sentences of a file.
+
+    scheme: that of its tags, or `OFFSETS`. illegal: number of tags that break it; they are read as conlleval does.
+    notes: how the file is laid out, and what was skipped or filled in.
+    """
+
+    path: Path
+    sentences: Sequence[Text]
+    scheme: str
+    illegal: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def read(path: Path, columns: Columns) -> Texts:
+    """The mentions of a file, or of the predictions of a run's folder; columns: those of a column file.
+
+    ValueError, with file and place, for a path that does not exist and a file that cannot be read.
+    """
+    if path.is_dir() and path.name.startswith("seed-"):
+        path = predictions.file(path, TEST_PREDICTIONS)
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file")
+    name, _ = detect(path, None)
+    if name.startswith("jsonl") and (found := list_of_answers(path)):
+        return found
+    remarks = Remarks()
+    if name == "conll":
+        return of_columns(path, columns, remarks)
+    if FORMATS[name].options is not TextOptions:
+        raise ValueError(f"{path}: expected mentions, but the file is of {FORMATS[name].about}")
+    file = AnnotatedFiles(
+        name=path.name,
+        folder=".",
+        files={"test": str(path.absolute())},
+        format=name,
+        misaligned="split",
+    )
+    sentences = [text_of(it) for it in faultless(file, lambda: file.annotated(remarks)["test"])]
+    return Texts(path, sentences, OFFSETS, notes=(*remarks.layouts(), *remarks.counts()))
+
+
+def of_columns(path: Path, columns: Columns, remarks: Remarks) -> Texts:
+    file = ColumnFiles(
+        name=path.name, folder=".", files={"test": str(path.absolute())}, columns=dict(columns)
+    )
+    sentences = [without_unreachable(it) for it in faultless(file, lambda: file.read(remarks)["test"])]
+    windows = count_windows(it.tags for it in sentences)
+    scheme = schemes_of("auto", {"test": windows})["test"]
+    texts = [Text(it.words, predictions.mentions(it.tags), f"{path.name}:{it.line}") for it in sentences]
+    notes = (*remarks.layouts(scheme), *remarks.counts())
+    return Texts(path, texts, scheme, count_illegal(windows, scheme), notes)
+
+
+def faultless(file: Files, reading: Any) -> Any:
+    """What a reader returns. ValueError with the path instead of settings of a corpus, which a comparison lacks."""
+    try:
+        return reading()
+    except FaultsError as error:
+        raise ValueError(str(error).partition(" (to read it: ")[0]) from None
+
+
+def without_unreachable(sentence: Sentence) -> Sentence:
+    """The sentence without the lines in which a run's predictions list gold mentions that its tokens cannot express."""
+    if sentence.words[-1][0] != UNREACHABLE:
+        return sentence
+    end = next(n for n, word in enumerate(sentence.words) if word[0] == UNREACHABLE)
+    return Sentence(sentence.words[:end], sentence.tags[:end], line=sentence.line)
+
+
+def text_of(it: Annotated) -> Text:
+    return Text(it.words, it.mentions, it.place)
+
+
+# Lists of mentions without offsets
+
+
+def list_of_answers(path: Path) -> Texts | None:
+    """The sentences of a file of lists of mentions without offsets; None if its mentions have offsets.
+
+    A record has the list, and the text or the tokens of its sentence unless there is a record for each sentence, in
+    order. A mention is an object with text and type, or a pair of these; a list may also be an object from types to
+    lists of texts. ValueError, with the line, for a record of another form.
+    """
+    sentences: list[Text] = []
+    for place, _, record in records(path, UTF_8, Remarks()):
+        key = next((key for key in ANSWERS if isinstance(record.get(key), list | dict)), None)
+        if key is None or (listed := answers_of(record[key], place)) is None:
+            return None
+        words = first_of(record, WORDS)
+        if words is None:
+            words = [record["text"]] if "text" in record else []
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"{place}: expected a text or a list of tokens, got {truncated_repr(words)}")
+        sentences.append(Text(tuple(words), (), place, tuple(listed)))
+    return Texts(path, sentences, OFFSETS) if any(it.answers for it in sentences) else None
+
+
+def answers_of(value: Any, place: str) -> list[Answer] | None:
+    """Text and type of each mention of a list; None if one of them has a place."""
+    if isinstance(value, dict):
+        pairs = [[text, type_] for type_, texts in value.items() for text in as_list(texts, place)]
+        return answers_of(pairs, place)
+    found: list[Answer] = []
+    for item in value:
+        if isinstance(item, dict):
+            if first_of(item, _START) is not None:
+                return None
+            kind = next((key for key in _TYPE if key in item), "")
+            surface = next((item[key] for key in _SURFACE if key in item and key != kind), None)
+            item = [surface, item.get(kind)]
+        if isinstance(item, list) and len(item) == 3:  # start, end, type
+            return None
+        if not (isinstance(item, list) and len(item) == 2 and all(isinstance(it, str) and it for it in item)):
+            if isinstance(item, str):  # a tag of a token, or the label of a whole text
+                return None
+            raise ValueError(f"{place}: expected a mention's text and type, got {truncated_repr(item)}")
+        found.append((item[0], item[1]))
+    return found
+
+
+def as_list(texts: Any, place: str) -> list[Any]:
+    if not isinstance(texts, list):
+        raise ValueError(f"{place}: expected a list of texts for each type, got {truncated_repr(texts)}")
+    return texts
+
+
+def mapped(texts: Texts, types: Mapping[str, str]) -> Texts:
+    """The file with other names for types."""
+    if not types:
+        return texts
+
+    def renamed(it: Text) -> Text:
+        mentions = tuple((start, end, types.get(type_, type_)) for start, end, type_ in it.mentions)
+        answers = tuple((text, types.get(type_, type_)) for text, type_ in it.answers)
+        return Text(it.words, mentions, it.place, answers)
+
+    sentences = [renamed(it) if it.mentions or it.answers else it for it in texts.sentences]
+    return Texts(texts.path, sentences, texts.scheme, texts.illegal, texts.notes)
+
+
+def types_of(sentences: Iterable[Text]) -> set[str]:
+    placed = {type_ for it in sentences for _, _, type_ in it.mentions}
+    return placed | {type_ for it in sentences for _, type_ in it.answers}

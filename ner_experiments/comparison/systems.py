@@ -1,0 +1,229 @@
+"""Systems to compare: a name, and a file of predictions for each seed, as the rows of a table."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ner_experiments.comparison.aligning import Aligned, align, tagged, token_accuracy, without_overlap
+from ner_experiments.comparison.reading import (
+    GOLD,
+    GOLD_BESIDE,
+    PREDICTED,
+    Columns,
+    Texts,
+    mapped,
+    read,
+    types_of,
+)
+from ner_experiments.data.gold import gold_digest
+from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.tags import encode
+from ner_experiments.runs.file_run import FileRun
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
+
+Systems = Mapping[str, Sequence[Path]]
+"""The files of each system, one per seed; a file may be the folder of a run."""
+_SEED = re.compile(r"seed[-_=]?(\d+)|(\d+)(?=\.[a-z]\w*$|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published score in percent, with its standard deviation over `runs`, if it has one."""
+
+    mean: float
+    sd: float | None = None
+    runs: int | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Systems on one gold file. page: that of a sweep, with a row for each system. types: other names for types."""
+
+    page: Page
+    gold: Texts
+    types: Mapping[str, str]
+    in_tokens: bool
+    """Whether all files have the tokens of gold; else mentions were compared by characters."""
+
+    @property
+    def runs(self) -> list[FileRun]:
+        return [run for run in self.page.runs if isinstance(run, FileRun)]
+
+
+def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
+    """The systems of arguments such as `flair=flair/seed-*.conll`; a further path belongs to the name before it.
+
+    ValueError for a path without a name, a pattern that no file has, and a name or file that stands twice.
+    """
+    systems: dict[str, list[Path]] = {}
+    name = ""
+    for argument in arguments:
+        head, equals, pattern = argument.partition("=")
+        if equals and not Path(argument).exists():
+            name = head
+            if not name or name in systems:
+                rule = "a name stands twice" if name else "expected NAME=FILES"
+                raise ValueError(f"{argument}: {rule}")
+            systems[name] = []
+        elif not name:
+            raise ValueError(f"{argument}: expected NAME=FILES, such as mine={argument}")
+        else:
+            pattern = argument
+        paths = [Path(pattern)]
+        if not paths[0].exists() and not (paths := sorted(map(Path, glob.glob(pattern)), key=natural)):
+            raise ValueError(f"{name}: there is no file {pattern}")
+        if again := {*systems[name]}.intersection(paths):
+            raise ValueError(f"{name}: {again.pop()} stands twice")
+        systems[name] += paths
+    return systems
+
+
+def natural(path: Path) -> list[str | int]:
+    """Sort key by which seed-2 comes before seed-10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(path))]
+
+
+def seeds_of(paths: Sequence[Path]) -> list[int]:
+    """The seeds that the names of files state; else their numbers from 1."""
+    found = [_SEED.findall(path.name) or _SEED.findall(str(path)) for path in paths]
+    seeds = [int(next(filter(None, it[-1]))) if it else -1 for it in found]
+    return seeds if len({*seeds} - {-1}) == len(paths) else [*range(1, len(paths) + 1)]
+
+
+def score(
+    systems: Systems,
+    gold: Path | None,
+    *,
+    gold_columns: Columns | None = None,
+    columns: Columns | None = None,
+    types: Mapping[str, str] = {},
+    published: Published | None = None,
+    missing_is_empty: bool = False,
+    train: Path | None = None,
+    smallest_effect: float = SMALLEST_EFFECT,
+) -> Compared:
+    """Score the files of systems against one gold file.
+
+    gold: None if all files of predictions are columns that have it, too. types: other names for types, in all files.
+    published: a score that each system is compared with. train: training data, by which mentions are seen or unseen.
+    missing_is_empty: as in `align`. smallest_effect: as in `Table`.
+
+    ValueError for files that cannot be read or aligned, files with another gold, and predictions without a type of
+    gold.
+    """
+    if not systems:
+        raise ValueError("expected the files of at least one system, as NAME=FILES")
+    gold_texts = mapped(read(gold, gold_columns or GOLD), types) if gold else None
+    files: dict[tuple[str, int], Texts] = {}
+    seeds = {name: seeds_of(paths) for name, paths in systems.items()}
+    for name, paths in systems.items():
+        for seed, path in zip(seeds[name], paths, strict=True):
+            files[name, seed] = mapped(read(path, columns or PREDICTED), types)
+            if gold is None:
+                own = mapped(read(path, GOLD_BESIDE), types)
+                gold_texts = gold_texts or own
+                check_same_gold(gold_texts, own)
+    assert gold_texts is not None
+    if not gold_texts.sentences:
+        raise ValueError(f"{gold_texts.path}: it has no sentence")
+    check_types(gold_texts, files.values())
+    aligned = {
+        key: align(gold_texts, texts, missing_is_empty=missing_is_empty) for key, texts in files.items()
+    }
+    sentences = dict(zip(files, tagged(gold_texts.sentences, [*aligned.values()]), strict=True))
+    data = about_gold(gold_texts)
+    known = sentences_of_train(mapped(read(train, gold_columns or GOLD), types)) if train else None
+    results = []
+    for name in systems:
+        runs = {
+            seed: FileRun.of(
+                files[name, seed].path,
+                sentences[name, seed],
+                system=name,
+                seed=seed,
+                data=data,
+                token_accuracy=token_accuracy(gold_texts.sentences, sentences[name, seed]),
+                train=known,
+                notes=notes_on(files[name, seed], aligned[name, seed]),
+            )
+            for seed in sorted(seeds[name])
+        }
+        row = Row(label=name)
+        if published:
+            row = replace(row, published=published.mean, sd=published.sd, runs=published.runs)
+        results.append(Result(row, scores={seed: run.score for seed, run in runs.items()}, runs=runs))
+    mentions = sum(len(it.mentions) for it in gold_texts.sentences)
+    table = Table(
+        name="comparison",
+        title=f"{len(systems)} system{'s' * (len(systems) > 1)} on {gold_texts.path.name}",
+        source=f"{len(gold_texts.sentences):,} sentences, {mentions:,} mentions",
+        rows=tuple(it.row for it in results),
+        recorded=datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
+        smallest_effect=smallest_effect,
+    )
+    in_tokens = all(
+        len(it.sentences) == len(gold_texts.sentences)
+        and all(
+            one.words == other.words for one, other in zip(gold_texts.sentences, it.sentences, strict=True)
+        )
+        for it in files.values()
+    )
+    return Compared(Page(table, tuple(results)), gold_texts, types, in_tokens)
+
+
+def notes_on(file: Texts, aligned: Aligned) -> tuple[str, ...]:
+    """Sentences on what was read otherwise than it is written."""
+    notes = [*file.notes]
+    if file.illegal:
+        notes.append(f"tags that break {file.scheme}, read as conlleval reads them: {file.illegal:,}")
+    if aligned.nowhere:
+        notes.append(f"mentions without a place in their sentence, counted as spurious: {aligned.nowhere:,}")
+    if aligned.absent:
+        notes.append(f"missing sentences, counted as without a prediction: {aligned.absent:,}")
+    return tuple(notes)
+
+
+def sentences_of_train(train: Texts) -> list[Sentence]:
+    """The sentences of train, without nested mentions."""
+    return [
+        Sentence(it.words, encode(without_overlap(it.mentions)[0], len(it.words), "iob2"))
+        for it in train.sentences
+    ]
+
+
+def about_gold(gold: Texts) -> dict[str, Any]:
+    """The gold file as the data of a run."""
+    digest = gold_digest(
+        (Sentence(tuple(it.characters), tuple(map(str, sorted(it.spans())))) for it in gold.sentences),
+        "mentions",
+    )
+    return {"name": gold.path.name, "gold": digest, "checksum": digest, "notes": ()}
+
+
+def check_same_gold(gold: Texts, other: Texts) -> None:
+    """Raise ValueError, with the first place, if two files of predictions have another gold."""
+    if len(gold.sentences) != len(other.sentences):
+        numbers = f"{len(gold.sentences):,} and {len(other.sentences):,} sentences"
+        raise ValueError(f"{gold.path} and {other.path} have {numbers}: state the gold file with --gold")
+    for one, another in zip(gold.sentences, other.sentences, strict=True):
+        if (one.characters, {*one.spans()}) != (another.characters, {*another.spans()}):
+            raise ValueError(
+                f"{one.place} and {another.place} have another gold: state the gold file with --gold"
+            )
+
+
+def check_types(gold: Texts, files: Iterable[Texts]) -> None:
+    """Raise ValueError for a file of predictions none of whose types is one of gold."""
+    known = types_of(gold.sentences)
+    for file in files:
+        found = types_of(file.sentences)
+        if found and known and found.isdisjoint(known):
+            rule = f"its types are {', '.join(sorted(found))}, those of gold {', '.join(sorted(known))}"
+            raise ValueError(f"{file.path}: {rule}; --map {min(found)}={min(known)} renames one")
