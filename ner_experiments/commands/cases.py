@@ -10,6 +10,8 @@ from pathlib import Path
 from ner_experiments.analysis.disagreements import Case, of_runs
 from ner_experiments.analysis.row_errors import opened
 from ner_experiments.analysis.sentences import of_cases
+from ner_experiments.comparison import systems
+from ner_experiments.runs.run import Run
 from ner_experiments.tables.sweeps import named_runs
 from ner_experiments.view.mentions import Sentence, print_page
 
@@ -21,19 +23,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "not, shortest first."
     )
     parser.description = text
-    text = "the folder of a finished run, or a table or sweep for all its runs"
+    text = (
+        "the folder of a finished run, or a table or sweep for all its runs; or NAME=FILES with predictions of any "
+        "tool, as `compare` takes them"
+    )
     parser.add_argument("runs", nargs="+", metavar="RUN", help=text)
+    text = "the gold file of files of predictions, unless these have gold in the column before the last"
+    parser.add_argument("--gold", type=Path, metavar="FILE", help=text)
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    runs = named_runs(arguments.runs)
-    cases, total = of_runs([*map(opened, runs)])
-    if arguments.json:
-        print(as_json([*runs], cases, total))
+    runs: list[Run]
+    if systems.are_files(arguments.runs):
+        runs = [*systems.score(systems.parsed(arguments.runs), arguments.gold).runs]
+        labels = {run.folder: run.label for run in runs}
     else:
-        print_page(page(runs, cases, total))
+        labels = named_runs(arguments.runs)
+        runs = [*map(opened, labels)]
+    cases, total = of_runs(runs)
+    if arguments.json:
+        print(as_json([*labels], cases, total))
+    else:
+        print_page(page(labels, cases, total))
     return 0
 
 

@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     text = (
         "a table of sweeps/ or a recorded sweep, then overrides with which its runs were made, such as data=weibo; or "
-        "the overrides of a sweep, such as model=residual layers=2,3"
+        "the overrides of a sweep, such as model=residual layers=2,3; or NAME=FILES with predictions of any tool and, "
+        "in the column before them, their own gold"
     )
     parser.add_argument("items", nargs="+", metavar="TABLE|OVERRIDE", help=text)
     text = "a file of columns, with tags in any scheme"
@@ -51,19 +52,25 @@ def columns(text: str) -> dict[str, int | str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
-    from ner_experiments.tables import claims, pages  # slow to import: SciPy
+    from ner_experiments.comparison import systems  # slow to import: SciPy
+    from ner_experiments.tables import claims, pages
     from ner_experiments.tables.rescore import Gold, decide_again, rescore
     from ner_experiments.tables.rescored_page import RescoredView, not_rescored
     from ner_experiments.utils.terminal import print_markdown
 
     output = [] if arguments.output is None else [f"output_dir={as_value(arguments.output)}"]
-    table, overrides = sweeps.requested(arguments.items, output)
-    if table.analysis:
-        raise ValueError(f"{table.name} is made from the runs of {table.analysis}; rescore those")
-    if table.command:
-        raise ValueError(f"{table.name}: its rows are no training runs; `{table.command}` measures them")
     gold = Gold.read(arguments.gold, arguments.columns)
-    page = pages.page(table, overrides, RESULTS)
+    overrides: list[str] = []
+    if systems.are_files(arguments.items):
+        page = systems.score(systems.parsed(arguments.items), None).page
+        table = page.table
+    else:
+        table, overrides = sweeps.requested(arguments.items, output)
+        if table.analysis:
+            raise ValueError(f"{table.name} is made from the runs of {table.analysis}; rescore those")
+        if table.command:
+            raise ValueError(f"{table.name}: its rows are no training runs; `{table.command}` measures them")
+        page = pages.page(table, overrides, RESULTS)
     places = [item for item in overrides if root(item) in NOT_THE_EXPERIMENT]
     rescored = rescore(page, gold, places)
     if not rescored.other.runs:

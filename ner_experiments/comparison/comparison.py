@@ -112,7 +112,7 @@ class Comparison(TableView):
     @cached_property
     def errors(self) -> dict[str, RowErrors]:
         """The errors of each system."""
-        return {it.row.label: RowErrors(it.row.label, it.runs) for it in self.page.results}
+        return {it.name: it for it in self.compared.rows}
 
     @cached_property
     def other_scores(self) -> Grid:

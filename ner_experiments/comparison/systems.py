@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.comparison.aligning import Aligned, align, tagged, token_accuracy, without_overlap
 from ner_experiments.comparison.reading import (
     GOLD,
@@ -56,6 +57,11 @@ class Compared:
     def runs(self) -> list[FileRun]:
         return [run for run in self.page.runs if isinstance(run, FileRun)]
 
+    @property
+    def rows(self) -> list[RowErrors]:
+        """The errors of each system."""
+        return [RowErrors(it.row.label, it.runs) for it in self.page.results]
+
 
 def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
     """The systems of arguments such as `flair=flair/seed-*.conll`; a further path belongs to the name before it.
@@ -83,6 +89,12 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
             raise ValueError(f"{name}: {again.pop()} stands twice")
         systems[name] += paths
     return systems
+
+
+def are_files(arguments: Sequence[str]) -> bool:
+    """Whether arguments are files of systems, as `parsed` takes them, and not tables, sweeps or overrides."""
+    patterns = [pattern for _, equals, pattern in (it.partition("=") for it in arguments) if equals]
+    return any(pattern and glob.glob(pattern) for pattern in patterns)
 
 
 def natural(path: Path) -> list[str | int]:
