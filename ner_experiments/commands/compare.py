@@ -57,6 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     text = "write an HTML report with errors, confusion of types and sentences on which systems differ"
     output.add_argument("--report", type=Path, metavar="FOLDER", help=text)
+    text = "write the scores as Every Eval Ever JSON, and as a model card's model-index"
+    output.add_argument("--publish", type=Path, metavar="FOLDER", help=text)
+    text = "with --publish, the name of the test set; that of a data set of the hub adds .eval_results"
+    parser.add_argument("--dataset", metavar="NAME", help=text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -67,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.against_runs and not arguments.against:
         raise ValueError("--against-runs belongs to --against")
+    if arguments.dataset and not arguments.publish:
+        raise ValueError("--dataset belongs to --publish")
     compared = systems.score(
         systems.parsed(arguments.systems),
         arguments.gold,
@@ -85,6 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
         from ner_experiments.report.comparison import write  # slow to import: charts
 
         print(write(view, arguments.report))
+    elif arguments.publish:
+        from ner_experiments.comparison.publishing import publish
+
+        print(*publish(view, arguments.publish, arguments.dataset), sep="\n")
     elif arguments.format:
         print({"json": view.json, "csv": view.csv, "latex": view.latex}[arguments.format](), end="")
     else:
