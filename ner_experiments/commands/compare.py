@@ -57,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     text = "write an HTML report with errors, confusion of types and sentences on which systems differ"
     output.add_argument("--report", type=Path, metavar="FOLDER", help=text)
+    text = "write LaTeX of the table, figures, a paragraph on the methods, and BibTeX"
+    output.add_argument("--paper", type=Path, metavar="FOLDER", help=text)
     text = "write the scores as Every Eval Ever JSON, and as a model card's model-index"
     output.add_argument("--publish", type=Path, metavar="FOLDER", help=text)
     text = "with --publish, the name of the test set; that of a data set of the hub adds .eval_results"
@@ -91,6 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
         from ner_experiments.report.comparison import write  # slow to import: charts
 
         print(write(view, arguments.report))
+    elif arguments.paper:
+        from ner_experiments.tables import article
+
+        print(*article.write(view, arguments.paper), sep="\n")
     elif arguments.publish:
         from ner_experiments.comparison.publishing import publish
 

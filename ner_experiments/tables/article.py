@@ -144,6 +144,8 @@ class Article:
     @property
     def test_set(self) -> str:
         """`the test set of conll2003`, or another one that the table was asked to show."""
+        if not self.trained:
+            return listed(self.corpora)
         other = next((run.test_name for run in self.page.runs if run.test_name != "test"), "")
         return other or f"the test set{'s' * (len(self.corpora) > 1)} of {listed(self.corpora)}"
 
@@ -164,10 +166,19 @@ class Article:
         return str(self.shared.get("optimizer._target_", "")).rpartition(".")[2]
 
     @property
+    def trained(self) -> bool:
+        """Whether the rows are trainings of the suite; else they are files of predictions."""
+        return any("versions" in run.metrics for run in self.page.runs)
+
+    @property
     def software(self) -> str:
         """The versions of the suite and of the libraries that the runs were made with."""
-        versions = {run.metrics["versions"]["torch"].partition("+")[0] for run in self.page.runs}
-        return f"version {version('ner_experiments')} with PyTorch {listed(sorted(versions))}"
+        torch = {
+            it["torch"].partition("+")[0] for run in self.page.runs if (it := run.metrics.get("versions"))
+        }
+        return f"version {version('ner_experiments')}" + (
+            f" with PyTorch {listed(sorted(torch))}" if torch else ""
+        )
 
     @property
     def levels(self) -> list[float]:
@@ -177,7 +188,9 @@ class Article:
 
     @property
     def registration(self) -> str:
-        """A sentence on what was registered before the first run."""
+        """A sentence on what was registered before the first run; nothing for files of predictions."""
+        if not self.trained:
+            return ""
         if (standing := sweep_registration.standing(self.page)) and not standing.reasons:
             text = "Rows, seeds and the primary comparison were registered before the first run"
             return f"{text} (hash {standing.registration.hash})."
