@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from omegaconf import OmegaConf
 from rich.console import Console
@@ -31,7 +31,6 @@ from ner_experiments.data.download import download
 from ner_experiments.data.files import ColumnFiles, Files
 from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
 from ner_experiments.data.formats.annotated import Annotated, flat
-from ner_experiments.data.formats.columns import parse_columns
 from ner_experiments.data.formats.registry import (
     FORMATS,
     WRITABLE,
@@ -49,13 +48,11 @@ from ner_experiments.data.new_corpus import (
     settings_of,
 )
 from ner_experiments.data.remarks import Remarks
-from ner_experiments.data.tags import Scheme
 from ner_experiments.data.tokenize import UNITS
 from ner_experiments.data.vector_packages import PACKAGES, get_vectors
 from ner_experiments.utils.files import as_file
 from ner_experiments.utils.text import truncated_repr
 
-_OPTIONS = ("columns", "tag", "scheme", "empty_tag", "empty_word", "comments", "encoding")
 _SETTING = re.compile(r"\+{0,2}data(_dir|\.[a-z_.]+)?=")
 _NAME = re.compile(r"[\w-]+")
 
@@ -83,7 +80,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="CORPUS|FILE|OVERRIDE",
         help="a corpus of conf/data, or files (- for standard input); and settings, as of train, such as "
-        "data.encoding=latin-1",
+        "data.columns.tag=2, data.scheme=iob2, data.empty_tag=O or data.encoding=latin-1",
     )
     parser.add_argument(
         "--format",
@@ -91,33 +88,6 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         help="of files (by their names and first lines): "
         + "; ".join(f"{n}: {it.about}" for n, it in FORMATS.items()),
     )
-    parser.add_argument(
-        "--columns",
-        type=columns_argument,
-        metavar="word=0,tag=-1",
-        help="conll: columns by number, from 0, or from -1 at the end, or by their names in the first line",
-    )
-    parser.add_argument(
-        "--tag",
-        help="conll, csv, conllu_ner: the tag column, as in --columns (detected); conllu: xpos or upos (xpos)",
-    )
-    parser.add_argument(
-        "--scheme", choices=get_args(Scheme), help="conll: the tags' scheme (default: detected from the tags)"
-    )
-    parser.add_argument(
-        "--empty-tag", metavar="TAG", help="conll: the tag that an empty one stands for (default: an error)"
-    )
-    parser.add_argument(
-        "--empty-word",
-        metavar="WORD",
-        help="conll: the word that an empty one stands for (default: an error)",
-    )
-    parser.add_argument(
-        "--comments",
-        metavar="START",
-        help="conll: what comment lines start with (default: found out where sure)",
-    )
-    parser.add_argument("--encoding", help="conll: such as utf-16, latin-1 or gb18030 (utf-8)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
@@ -156,13 +126,6 @@ def _add_get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="CORPUS", help=f"a corpus of conf/data, or {' or '.join(PACKAGES)}")
 
 
-def columns_argument(text: str) -> dict[str, int | str]:
-    try:
-        return parse_columns(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def check(arguments: argparse.Namespace) -> int:
     """Print statistics of a corpus or of files, as text or JSON; return exit status 0."""
     with standard_input_as_file(arguments.names) as names:
@@ -188,8 +151,7 @@ def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[s
         return []  # a folder of that name is there, too
     if missing := [name for name in files if not os.path.exists(name)]:
         raise ValueError(f"{missing[0]}: no such file")
-    stated = next((name.partition("=")[2] for name in names if name.startswith("data.encoding=")), None)
-    encoding = arguments.encoding or stated
+    encoding = next((name.partition("=")[2] for name in names if name.startswith("data.encoding=")), None)
     found = {name: detect(Path(name), encoding) for name in files}
     arguments.format, reason = found[files[0]]
     for name, (other, _) in found.items():
@@ -204,29 +166,13 @@ def _source(arguments: argparse.Namespace, names: Sequence[str]) -> Source:
     names = [name for name in names if name not in settings]
     names += [setting.removeprefix("data=") for setting in settings if setting.startswith("data=")]
     settings = [setting for setting in settings if not setting.startswith("data=")]
-    options = {name for name in _OPTIONS if getattr(arguments, name) is not None}
     if arguments.format is None:
-        if len(names) != 1 or options:
-            arguments.usage_error(
-                "check takes one NAME of a corpus, or files; --tag and the like are for files"
-            )
+        if len(names) != 1:
+            arguments.usage_error("check takes one NAME of a corpus, or files")
         return open_source(names[0], settings)
     if not names:
         arguments.usage_error("--format takes files")
-    if arguments.format != "conll" and (wrong := sorted(options - {"tag"})):
-        arguments.usage_error(f"--{wrong[0].replace('_', '-')} requires --format conll")
-    given = {name: getattr(arguments, name) for name in options - {"tag", "columns"}}
-    if arguments.format == "conll":
-        of_tag = {} if arguments.tag is None else columns_argument(f"tag={arguments.tag}")
-        if columns := {**(arguments.columns or {}), **of_tag}:
-            given["columns"] = columns
-    elif arguments.tag is not None and arguments.format == "conllu":
-        given["tag"] = arguments.tag
-    elif arguments.tag is not None:
-        if arguments.format not in ("csv", "conllu_ner"):
-            arguments.usage_error(f"--tag is for columns, not for --format {arguments.format}")
-        given["columns"] = {"tag": arguments.tag}
-    return _of_format(arguments.format, settings, {**given, "files": _keys(names)})
+    return _of_format(arguments.format, settings, {"files": _keys(names)})
 
 
 def _of_format(name: str, overrides: Sequence[str], settings: dict[str, Any]) -> Source:

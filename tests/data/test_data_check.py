@@ -29,9 +29,8 @@ def test_files_of_any_name_are_counted(tmp_path: Path, capsys: pytest.CaptureFix
         (tmp_path / folder / "a.conll").write_text("Ada B-PER x\nLovelace E-PER x\n")
     (tmp_path / "b.conll").write_text("rain  x\nsleet O x\n".replace(" ", "\t"))
     paths = [str(tmp_path / name) for name in ("one/a.conll", "two/a.conll", "b.conll")]
-    assert (
-        data_command(["check", "--format", "conll", "--tag", "-2", "--empty-tag", "O", "--json", *paths]) == 0
-    )
+    settings = ["data.columns.tag=-2", "data.empty_tag=O"]
+    assert data_command(["check", "--format", "conll", "--json", *paths, *settings]) == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found["splits"]) == [paths[0], paths[1], "b.conll"]
     assert found["scheme"] == "bioes"
@@ -145,7 +144,7 @@ def test_a_stated_scheme_is_used(tmp_path: Path, ner: Ner) -> None:
     path = tmp_path / "a.conll"
     path.write_text("Ada I-PER\n")
     for scheme, illegal in (("iob1", 0), ("iob2", 1)):
-        found = ner.json("data", "check", "--format", "conll", "--scheme", scheme, str(path))
+        found = ner.json("data", "check", "--format", "conll", f"data.scheme={scheme}", str(path))
         assert (found["scheme"], found["splits"]["a.conll"]["illegal_tags"]) == (scheme, illegal)
 
 
@@ -154,7 +153,7 @@ def test_a_stated_scheme_is_used(tmp_path: Path, ner: Ner) -> None:
     [
         (["check", "--format", "conll", "/absent/a.conll"], "conll: not found: /absent/a.conll\n"),
         (
-            ["check", "--format", "conllu", "--tag", "pos", __file__],
+            ["check", "--format", "conllu", "data.tag=pos", __file__],
             "conllu: tag must be one of upos, xpos, got 'pos'\n",
         ),
     ],
@@ -168,10 +167,8 @@ def test_what_cannot_be_read_gets_one_line(
 
 
 USAGE = refused("""
-check weibo msra -> check takes one NAME of a corpus, or files; --tag and the like are for files
-check a --tag 1 -> check takes one NAME of a corpus, or files; --tag and the like are for files
-check a --format conll --columns word -> --columns: expected word=COLUMN, then more such as tag=COLUMN, got 'word'
-check a --format conllu --scheme iob1 -> --scheme requires --format conll
+check weibo msra -> check takes one NAME of a corpus, or files
+check --format conll data.scheme=iob1 -> --format takes files
 check a --format xml -> argument --format: invalid choice: 'xml'
 """)
 

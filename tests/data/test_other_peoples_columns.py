@@ -245,12 +245,12 @@ def test_check_takes_columns_settings_and_standard_input(
     tmp_path: Path, ner: Ner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(GERMEVAL.encode()))))
-    out = ner("data", "check", "--format", "conll", "--columns", "word=1,tag=2", "-")
+    out = ner("data", "check", "--format", "conll", "data.columns.word=1", "data.columns.tag=2", "-")
     assert "lines skipped as comments: 2 (first: <stdin>:1: " in out
     assert ["mentions", "2"] in [line.split() for line in out.splitlines()]
 
     path = written(tmp_path, "Zürich B-LOC,B-GPE\n".encode("latin-1"))
-    arguments = ["check", "--format", "conll", "--encoding", "latin-1", str(path)]
+    arguments = ["check", "--format", "conll", "data.encoding=latin-1", str(path)]
     assert "a tag with several labels" in ner.error("data", *arguments)
     assert "tags of which the first label was kept: 1" in ner("data", *arguments, "data.multi_label=first")
     assert "did you mean 'data.multi_label'?" in ner.error("data", *arguments, "data.multi_lable=first")
