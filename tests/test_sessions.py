@@ -16,7 +16,6 @@ import logging
 import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -39,11 +38,6 @@ LONGEST = 80
 def archive(folder: Path) -> None:
     """The archived runs, and no run of one's own."""
     (folder / "results").symlink_to(RESULTS)
-
-
-def copied_archive(folder: Path) -> None:
-    """A copy of the archived runs, whose pages can be written."""
-    shutil.copytree(RESULTS, folder / "results")
 
 
 def toy_runs(folder: Path) -> None:
@@ -78,7 +72,7 @@ def nothing(folder: Path) -> None:
 
 
 FOLDERS: dict[str, Callable[[Path], None]] = {
-    each.__name__: each for each in (archive, copied_archive, toy_runs, texts, corpus, nothing)
+    each.__name__: each for each in (archive, toy_runs, texts, corpus, nothing)
 }
 
 

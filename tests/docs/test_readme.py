@@ -20,7 +20,6 @@ def test_the_pages_of_results_are_those_that_their_command_writes(tmp_path: Path
     for path in written:
         path.unlink()
     page_commands.run_in_checkout(["tables"], checkout)
-    page_commands.run_in_checkout(["tables"], checkout)
     assert pages_of_results(checkout) == written
     for path in written:
         name = path.relative_to(checkout)

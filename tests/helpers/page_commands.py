@@ -22,6 +22,8 @@ SMALLER = {
     r"trainer\.max_epochs=.*": "trainer.max_epochs=1",
     r"hydra\.sweeper\.n_trials=.*": "hydra.sweeper.n_trials=3",
 }
+RUN_ELSEWHERE = re.compile(r"model=glob\(\*\)|^ner-experiments smoke |table=\w+ seeds=\S+ logger=wandb$")
+"""Commands whose runs are those of `make smoke`, or of the page's command before but for their logger."""
 RUN = re.compile(r"outputs/\S+/seed-\d+")
 CORPORA = ("weibo", "conll2003", "wnut17", "msra")
 GUIDES = [
@@ -68,6 +70,7 @@ def try_line(line: str, cwd: Path, finished: Path, **variables: str) -> None:
 
     `finished` stands in for the run's folder that a command names, and a toy corpus for the own one of a table.
     """
+    written = line
     if "-m table=" in line and " data=" not in line:
         line += " data=toy_zh"
     program, *arguments = shlex.split(line, comments=True)
@@ -81,7 +84,7 @@ def try_line(line: str, cwd: Path, finished: Path, **variables: str) -> None:
         look_up(program, arguments)
     elif program in ("wandb", "tensorboard"):  # they show runs until they are ended
         assert shutil.which(program, path=Path(sys.executable).parent)
-    elif lacks(arguments, Path(variables["NER_DATA_DIR"])):
+    elif RUN_ELSEWHERE.search(written) or lacks(arguments, Path(variables["NER_DATA_DIR"])):
         check_settings([each for each in arguments if "=" in each])
     elif program == "python":
         if arguments[0] == "run.py" and not QUICK & {*arguments}:

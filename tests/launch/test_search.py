@@ -156,9 +156,7 @@ def whole(
     return request.param, run(MadeUp(n_jobs=request.param), tmp_path_factory.mktemp("whole"), WIDE)
 
 
-@pytest.mark.parametrize(
-    "kill", [pytest.param(0, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.slow), 4, 11]
-)
+@pytest.mark.parametrize("kill", [4, 11])
 def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
     kill: int, whole: tuple[int, search_trials.Search], tmp_path: Path
 ) -> None:
@@ -368,16 +366,13 @@ def test_a_search_that_requests_fewer_trials_than_it_has_shows_them(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("several", [1, 2])
-def test_commands_that_are_killed_at_any_moment_end_as_one_that_is_not(several: int, tmp_path: Path) -> None:
-    """An oracle: the same search in one go. Two commands at a time find other points, but none twice."""
-    whole = run(MadeUp(n_trials=12), tmp_path / "whole", WIDE)
+def test_two_commands_that_are_killed_at_any_moment_run_no_point_twice(tmp_path: Path) -> None:
     code = "import sys; sys.path.insert(0, sys.argv[1]); import test_search as made_up; from pathlib import Path; "
     code += "print('ready', flush=True); made_up.run(made_up.MadeUp(n_trials=12), Path(sys.argv[2]), made_up.WIDE)"
     command = [sys.executable, "-c", code, str(Path(__file__).parent), str(tmp_path / "cut")]
     rng, killed = random.Random(0), 0
-    for _ in range(8):
-        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(several)]
+    for _ in range(4):
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         for process in processes:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
@@ -386,11 +381,9 @@ def test_commands_that_are_killed_at_any_moment_end_as_one_that_is_not(several: 
             killed += process.poll() is None
             process.kill()
             process.communicate()
-    assert killed > 3
+    assert killed > 1
     found = run(MadeUp(n_trials=12), tmp_path / "cut", WIDE)
     assert len(found.ranked) == len({*points(found)}) == 12
-    if several == 1:
-        assert points(found) == points(whole)
     assert all(trial.score == score_of([*trial.overrides, "seed=1"]) for trial in found.trials)
 
 

@@ -105,16 +105,6 @@ def test_trials_run_side_by_side_each_in_a_process_of_its_own(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_two_commands_share_a_search_and_no_point_is_run_twice(tmp_path: Path) -> None:
-    printed = [finish(process) for process in (start(tmp_path, n_trials=6), start(tmp_path, n_trials=6))]
-    found = search_of(tmp_path)
-    assert (
-        len({trial.overrides for trial in found.trials}) == len(found.ranked) == len(metrics(tmp_path)) == 6
-    )
-    assert sum(text.count("epoch 2/2") for text in printed) == 6
-
-
-@pytest.mark.slow
 def test_a_run_of_an_earlier_sweep_is_not_trained_again(tmp_path: Path) -> None:
     """Its test score, which it has, is not shown."""
     small = ["model.hidden_size=8,16", "optimizer.lr=choice(0.02,0.05)"]
