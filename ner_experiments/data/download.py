@@ -11,7 +11,8 @@ import http.client
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
@@ -47,32 +48,41 @@ def download(
         if not _is_http(url):
             raise ValueError(f"{url}: expected http or https")
     for name, url in urls.items():
-        target = folder / name
-        if target.exists():
-            check_present(target, checksums[name])
-            say(f"{target}: already there")
-        else:
-            _fetch(url, target, checksums[name], sizes[name], timeout)
+        if not is_present(folder / name, checksums[name]):
+            _fetch(url, folder / name, checksums[name], sizes[name], timeout)
 
 
-def check_present(path: Path, checksum: str) -> None:
-    """Raise ValueError if a file has another checksum than expected."""
+def is_present(path: Path, checksum: str) -> bool:
+    """Whether there is a file, which is said. Raises ValueError if it has another checksum than expected."""
+    if not path.exists():
+        return False
     if (actual := sha256(path)) != checksum:
         raise ValueError(
             f"{path}: already there with SHA-256 {actual}, expected {checksum}; move it away first"
         )
+    say(f"{path}: already there")
+    return True
+
+
+@contextmanager
+def verified(target: Path, checksum: str, source: str) -> Iterator[Path]:
+    """A temporary path to write to, which becomes `target`. Raises ValueError if it has another checksum."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    remove_partial_files(target.parent, glob.escape(target.name))
+    with atomic_write(target) as part:
+        yield part
+        if (actual := sha256(part)) != checksum:
+            raise ValueError(f"{source}: SHA-256 is {actual}, expected {checksum}")
 
 
 def _fetch(url: str, target: Path, checksum: str, size: int, timeout: float) -> None:
     try:
-        with urllib.request.build_opener(_OnlyHttp).open(url, timeout=timeout) as response:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            remove_partial_files(target.parent, glob.escape(target.name))
-            with atomic_write(target) as part:
-                with part.open("wb") as file:
-                    _copy(response, file, url, size)
-                if (actual := sha256(part)) != checksum:
-                    raise ValueError(f"{url}: SHA-256 is {actual}, expected {checksum}")
+        with (
+            urllib.request.build_opener(_OnlyHttp).open(url, timeout=timeout) as response,
+            verified(target, checksum, url) as part,
+            part.open("wb") as file,
+        ):
+            _copy(response, file, url, size)
     except urllib.error.HTTPError as error:
         error.close()
         raise ValueError(f"{url}: the server answered {error.code} {error.reason}") from None

@@ -55,9 +55,6 @@ class Gazetteer(Input):
     def sizes(self) -> dict[str, Any]:
         return {"num_features": 4 * len(self.names)}
 
-    def checksum(self) -> str:
-        return self._checksum
-
     def notes(self) -> list[str]:
         sizes = ", ".join(f"{len(names):,} {kind}" for kind, names in self.names.items())
         return [f"gazetteer: names by list: {sizes}"]
@@ -67,7 +64,6 @@ class Gazetteer(Input):
 
     def restore(self, state: State) -> None:
         self.names = {kind: set(map(tuple, names)) for kind, names in state.items()}
-        self._checksum = ""
 
     def _read(self, path: Path) -> Iterator[Name]:
         empty = True

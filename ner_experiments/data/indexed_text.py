@@ -103,6 +103,14 @@ class Table(EncodedText):
 class PerForm(Table):
     """A table [forms] or [forms width]: the module runs once per distinct form. Right-padded with 0."""
 
+    @classmethod
+    def padded(cls, forms: Sequence[Sequence[int]], width: int = 0) -> Self:
+        """The ids of each form, padded to the longest, or to `width`."""
+        rows = np.zeros((len(forms), width or max(1, *map(len, forms))), dtype=np.int32)
+        for row, ids in zip(rows, forms, strict=True):
+            row[: len(ids)] = ids
+        return cls.of(rows)
+
     def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
         return trim_padding(self.table[index.forms]), index.form_rows
 

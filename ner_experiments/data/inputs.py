@@ -27,6 +27,9 @@ UNKNOWN = 0
 class Input(ABC):
     """Interface of an input. The defaults suit one without a vocabulary."""
 
+    _notes: Sequence[str] = ()
+    _checksum = ""
+
     def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         """Learn from `train`. `others` only determine which pre-trained vectors are loaded as well."""
         return None
@@ -52,12 +55,12 @@ class Input(ABC):
         """The module's constructor arguments that depend on the vocabulary."""
 
     def checksum(self) -> str:
-        """SHA-256 of the files that `fit` read besides the corpus; empty if none, or after `restore`."""
-        return ""
+        """SHA-256 of the files that `fit` read besides the corpus; empty if none, or without `fit`."""
+        return self._checksum
 
     def notes(self) -> list[str]:
         """Remarks on what was read and found, in plain words for readers of the results."""
-        return []
+        return [*self._notes]
 
     def state(self) -> State:
         """Everything that `fit` learned, JSON-serializable."""
@@ -163,12 +166,6 @@ class PretrainedWords(Input):
         singletons = torch.tensor([False] * (1 + self.num_found) + self.singletons)
         return {"vectors": table, "found": found, "singletons": singletons}
 
-    def checksum(self) -> str:
-        return self._checksum
-
-    def notes(self) -> list[str]:
-        return self._notes
-
     def state(self) -> State:
         return {"ids": self.ids, "found": self.num_found, "singletons": self.singletons, "dim": self.dim}
 
@@ -176,7 +173,6 @@ class PretrainedWords(Input):
         self.ids, self.num_found = state["ids"], state["found"]
         self.singletons, self.dim = state["singletons"], state["dim"]
         self.matrix = np.zeros((self.num_found, self.dim), dtype=np.float32)  # loaded with the weights
-        self._notes, self._checksum = [], ""
 
 
 def check_width(rows: np.ndarray, expected: int, path: Path | str) -> None:
@@ -204,12 +200,9 @@ class Characters(Input):
         self.restore({"characters": sorted({character for form in train.forms for character in form})})
 
     def encode(self, text: IndexedText) -> PerForm:
-        longest = min(self.max_length, max(map(len, text.forms)))
-        rows = np.zeros((len(text.forms), longest), dtype=np.int32)
-        for row, form in zip(rows, text.forms, strict=True):
-            ids = [self.ids.get(character, 1) for character in form[:longest]]
-            row[: len(ids)] = ids
-        return PerForm.of(rows)
+        return PerForm.padded(
+            [[self.ids.get(it, 1) for it in form[: self.max_length]] for form in text.forms]
+        )
 
     def sizes(self) -> dict[str, Any]:
         return {"num_chars": len(self.ids) + 2}

@@ -33,11 +33,8 @@ class TypedCharacters(Input):
 
     def encode(self, text: IndexedText) -> PerForm:
         ids = {character: number for number, character in enumerate(CHARACTERS, start=2)}
-        rows = np.zeros((len(text.forms), self.max_length), dtype=np.int32)
-        for row, form in zip(rows, text.forms, strict=True):
-            beginning = form[: self.max_length]
-            row[: len(beginning)] = [ids.get(character, 1) for character in beginning]
-        return PerForm.of(rows)
+        rows = [[ids.get(character, 1) for character in form[: self.max_length]] for form in text.forms]
+        return PerForm.padded(rows, self.max_length)
 
     def sizes(self) -> dict[str, Any]:
         import torch  # as in `indexed_text.Table.of`
@@ -98,12 +95,6 @@ class WordsWithCase(Input):
 
         return {"vectors": torch.tensor(self.table)}
 
-    def checksum(self) -> str:
-        return self._checksum
-
-    def notes(self) -> list[str]:
-        return self._notes
-
     def state(self) -> State:
         return {"words": list(self.ids), "width": self.table.shape[1]}
 
@@ -111,7 +102,6 @@ class WordsWithCase(Input):
         self.ids = {form: number for number, form in enumerate(state["words"], start=1)}
         # loaded with the weights
         self.table = np.zeros((len(self.ids) + 1, state["width"]), dtype=np.float32)
-        self._notes, self._checksum = [], ""
 
     def _keys(self, form: str) -> list[str]:
         """Keys to look a form up by, in order."""

@@ -69,19 +69,12 @@ class Pieces(Input):
             bert = bert_files.read_model(self.folder)
         return {"bert": bert, "dim": self.dim}
 
-    def checksum(self) -> str:
-        return self._checksum
-
-    def notes(self) -> list[str]:
-        return self._notes
-
     def state(self) -> State:
         return {"config": self.config, "tokenizer": self.tokenizer.to_str()}
 
     def restore(self, state: State) -> None:
         self.folder = None
         self._load(state["config"], state["tokenizer"])
-        self._notes, self._checksum = [], ""
 
     def _load(self, config: bert_files.Config, tokenizer: str) -> None:
         self.config, self.dim = config, config["hidden_size"]

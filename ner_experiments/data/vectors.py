@@ -6,21 +6,20 @@ binary, each also gzipped.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import itertools
 import json
 import logging
 import re
-import zlib
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any
 
 import numpy as np
 
+from ner_experiments.data.text_files import open_binary
 from ner_experiments.data.vector_packages import PACKAGES
 from ner_experiments.utils.files import atomic_write, json_digest, remove_partial_files, sha256
 from ner_experiments.utils.text import truncated_repr
@@ -40,7 +39,6 @@ _WIDEST = 100_000
 """Largest plausible width. A larger one means a damaged header, and would make the reader load the file at once."""
 _DIGITS = 18
 _HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,20 +192,13 @@ def read_vectors(path: Path, wanted: Set[bytes]) -> tuple[VectorsByKey, int]:
     malformed first line, a word or first line of more than a MiB, and a wanted line with the wrong number of
     fields or one that is not a finite number.
     """
-    with open(path, "rb", buffering=0) as file:
-        compressed = file.read(len(_GZIP)) == _GZIP
-        file.seek(0)
-        raw = cast(io.RawIOBase, gzip.GzipFile(fileobj=file)) if compressed else file
-        try:
-            with io.BufferedReader(raw, _BLOCK) as stream:
-                return _read(stream, path, wanted)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path}: damaged or truncated gzip data: {error}") from None
+    with open_binary(path) as file:
+        raw: Any = file
+        with io.BufferedReader(raw, _BLOCK) as stream:
+            return _read(stream, path, wanted)
 
 
-def _read(
-    stream: io.BufferedReader[io.RawIOBase], path: Path, wanted: Set[bytes]
-) -> tuple[VectorsByKey, int]:
+def _read(stream: io.BufferedReader, path: Path, wanted: Set[bytes]) -> tuple[VectorsByKey, int]:
     first = stream.readline(_BLOCK).removeprefix(b"\xef\xbb\xbf")
     if not first:
         raise ValueError(f"{path}: the file is empty")

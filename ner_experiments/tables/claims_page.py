@@ -16,6 +16,7 @@ from ner_experiments.analysis.statistics import Difference, summarize
 from ner_experiments.tables import claims, registered, results_folder, spec
 from ner_experiments.tables.claims import RUNGS, Claim, ClaimSource
 from ner_experiments.tables.experiments import row_settings, run_command
+from ner_experiments.tables.pairs import listed
 from ner_experiments.tables.registered import Outcome, Replication
 from ner_experiments.tables.registration import MOST_SEEDS
 from ner_experiments.tables.results_folder import Read
@@ -107,12 +108,6 @@ def title_of(it: Replication) -> str:
     return PAPERS.get(it.family.paper, it.family.paper)
 
 
-def joined_words(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
-    *most, last = parts
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def picture(name: str, drawn: Collection[str]) -> str:
     """A forest plot in Markdown; empty if it is not drawn."""
     return f"![{TITLE}]({PLOTS}/{name}.svg)" if name in drawn else ""
@@ -169,7 +164,7 @@ def headline(replications: Sequence[Replication], ledger: Iterable[Claim]) -> st
         found = Counter[str](it.verdict for it in outcomes if it.test.claim.rung in rungs)
         counts = [f"{found[name]} *{name}*" for name in VERDICTS if found[name]]
         if counts:
-            sentences.append(f"{what} (rungs {rungs[0]} and {rungs[1]}): {joined_words(counts)}.")
+            sentences.append(f"{what} (rungs {rungs[0]} and {rungs[1]}): {listed(counts)}.")
     sentences += [f"{text}: {number[name]}." for name, text in WITHOUT_VERDICT.items() if number[name]]
     return f"{' '.join(sentences)} All other claims, and all earlier runs, are *exploratory*."
 
@@ -286,10 +281,10 @@ def plan(source: ClaimSource) -> str:
     first, last = source.seeds[0], source.seeds[-1]
     consecutive = source.seeds == tuple(range(first, last + 1))
     seeds = f"{first} to {last}" if consecutive and first < last else ", ".join(map(str, source.seeds))
-    text = f"Seeds {seeds}, tested at {joined_words([*map(str, source.looks)])}"
+    text = f"Seeds {seeds}, tested at {listed([*map(str, source.looks)])}"
     if not source.added_looks:
         return f"{text}."
-    added = joined_words([*map(str, source.added_looks)])
+    added = listed([*map(str, source.added_looks)])
     return f"{text}; {added} {'was' if len(source.added_looks) == 1 else 'were'} added when earlier results were known."
 
 
@@ -308,7 +303,7 @@ def summary(all_claims: Sequence[ClaimTests]) -> str:
         f"{number['full']} of the {len(decided)} were registered in full (all their runs recorded the test's hash "
         f"when they started), {number['part']} in part, and {number['none']} not at all. "
         f"{sum(bool(it.claim.source.deviates) for it in tests)} rest on another setting than the paper's. By rung: "
-        f"{joined_words(of_rungs)}. {sum(it.first_verdict == 'open' for it in decided)} exist only through looks that "
+        f"{listed(of_rungs)}. {sum(it.first_verdict == 'open' for it in decided)} exist only through looks that "
         "were added when results were known."
     )
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.experiments import as_override
+from ner_experiments.tables.experiments import as_override, run_command
 from ner_experiments.tables.scores import Page
 from ner_experiments.xor.results import FILE, XorResults
 
@@ -44,7 +43,7 @@ def command(page: Page, runs: Iterable[Run]) -> str:
     else:
         seeds = as_override("seeds", sorted({run.metrics["seed"] for run in runs}))
         settings = [f"table={page.table.runs_of}", *page.deviations, seeds]
-    return shlex.join(["python", "run.py", "-m", *settings])
+    return run_command(*settings)
 
 
 def of_trials(trials: XorResults) -> list[str]:

@@ -104,7 +104,7 @@ def test_errors_say_where_and_what(tmp_path, case):
 def test_gzip_with_damaged_content_is_an_error_with_the_path(tmp_path):
     content = bytearray(gzip.compress(text(random_table([f"w{n}" for n in range(500)]))))
     content[len(content) // 2] ^= 0xFF
-    with pytest.raises(ValueError, match="damaged or truncated gzip data: ") as error:
+    with pytest.raises(ValueError, match="not a whole gzip file ") as error:
         read(tmp_path, bytes(content), ["w1"])
     assert str(error.value).startswith(f"{tmp_path / 'vectors'}: ")
 

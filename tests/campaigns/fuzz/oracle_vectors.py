@@ -7,7 +7,7 @@ import struct
 
 def vectors(content: bytes, wanted: set[bytes]) -> dict[bytes, list[float]]:
     """The first vector of each wanted word in a file that is known to be valid."""
-    if content[:2] == b"\x1f\x8b":
+    if content[:3] == b"\x1f\x8b\x08":
         content = gzip.decompress(content)
     first, _, rest = content.partition(b"\n")
     fields = first.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r").replace(b"\t", b" ").split(b" ")
