@@ -16,7 +16,6 @@ from typing import Any
 from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarize
 from ner_experiments.config.identity import counted, kind
 from ner_experiments.data import raw_text
-from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.experiment_data import readers, source
 from ner_experiments.export.formats import EXTRA, Onnx
 from ner_experiments.runs import artifacts
@@ -194,13 +193,12 @@ def same_experiment(run: Run, split: str) -> dict[int, Run]:
 def seeds(run: Run, split: str) -> Iterator[str]:
     """Distribution of the score, in percent, over the finished runs that differ only in the seed."""
     runs = same_experiment(run, split)
-    name = PRIMARY_METRIC[run.metrics["task"]][1]
     scores = {seed: 100 * float(it.metrics[split][it.primary_metric]) for seed, it in runs.items()}
-    yield f"{split} {name}, in percent, of the finished runs that differ only in the seed:"
+    yield f"{split} {run.score_name}, in percent, of the finished runs that differ only in the seed:"
     yield ""
     yield "| seed | " + " | ".join(map(str, scores)) + " |"
     yield "|---|" + "--:|" * len(scores)
-    yield f"| {name} | " + " | ".join(f"{score:.2f}" for score in scores.values()) + " |"
+    yield f"| {run.score_name} | " + " | ".join(f"{score:.2f}" for score in scores.values()) + " |"
     yield ""
     yield from seed_statistics(summarize(scores.values()), scores, run.metrics["seed"])
 

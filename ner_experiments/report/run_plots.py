@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import TypeVar
 
 from ner_experiments.analysis.statistics import Summary, summarize
-from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.plots import Plot, unit_of
 from ner_experiments.tables.scores import Page, Result, groups
@@ -190,8 +189,7 @@ class Curves:
 
 def dev_curve(runs: Mapping[int, Run]) -> Curves:
     run = next(iter(runs.values()))
-    label = f"dev {PRIMARY_METRIC[run.metrics['task']][1]}"
-    return Curves(runs, f"dev_{run.primary_metric}", 100.0, label)
+    return Curves(runs, f"dev_{run.primary_metric}", 100.0, f"dev {run.score_name}")
 
 
 def curve_limits(rows: Sequence[Mapping[int, Run]]) -> tuple[float, float]:

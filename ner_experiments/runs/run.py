@@ -55,6 +55,11 @@ class Run:
         return PRIMARY_METRIC[self.metrics["task"]][0]
 
     @property
+    def score_name(self) -> str:
+        """`F1` or `accuracy`."""
+        return PRIMARY_METRIC[self.metrics["task"]][1]
+
+    @property
     def extra_tests(self) -> list[str]:
         """The names of the further test sets that it was scored on."""
         return [*self.metrics.get("extra_tests", {})]

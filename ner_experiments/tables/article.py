@@ -12,7 +12,6 @@ from typing import Any
 
 from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import display_name, varying
-from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.tables import sweep_registration
 from ner_experiments.tables.pairs import Pair, against_leaders, listed
 from ner_experiments.tables.plots import Plot, score_plots, seed_plots, settings
@@ -78,8 +77,7 @@ class Article:
     @cached_property
     def score(self) -> str:
         """`F1`, or the name of another score; several where rows are scored by different ones."""
-        names = dict(PRIMARY_METRIC.values())
-        return listed(list(dict.fromkeys(names[run.primary_metric] for run in self.page.runs)))
+        return listed(list(dict.fromkeys(run.score_name for run in self.page.runs)))
 
     # The table
 

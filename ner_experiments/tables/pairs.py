@@ -22,6 +22,7 @@ from ner_experiments.tables.significance import (
     seeds_to_detect,
 )
 from ner_experiments.tables.spec import SMALLEST_EFFECT
+from ner_experiments.view import cells
 
 MAX_SEEDS = 1000
 """Larger numbers of needed seeds are not computed: nobody would run them."""
@@ -212,23 +213,22 @@ def verdict_text(pairs: Sequence[Pair]) -> str:
 
 
 def sentence(against: Sequence[Pair]) -> str:
-    """Verdicts on the first row of these pairs, which all have it in common."""
+    """Verdicts on the first row of these pairs, which all have it in common, with unit, seeds, interval and p."""
     label = against[0].labels[0]
     by_verdict = {name: [it for it in against if it.verdict == name] for name in get_args(PairVerdict)}
     parts = []
     if ahead := by_verdict["ahead"]:
-        parts.append(f"{label} is ahead of {listed([f'{other(it)} ({gap(it)})' for it in ahead])}")
+        parts.append(f"{label} is ahead of {with_gaps(ahead)}")
     if behind := by_verdict["behind"]:
-        rows = listed([f"{other(it)} ({gap(it)})" for it in behind])
-        parts.append(f"{label} is behind {rows}, as an earlier look decided")
+        parts.append(f"{label} is behind {with_gaps(behind)}, as an earlier look decided")
     if equal := by_verdict["equal"]:
         effect = equal[0].test.smallest_effect
-        parts.append(f"{label} and {listed(list(map(other, equal)))} differ by less than {effect:g} points")
+        parts.append(f"{label} differs by less than {effect:g} points from {with_gaps(equal)}")
     if open_pairs := by_verdict["open"]:
         rows = listed([label, *map(other, open_pairs)])
-        parts.append(f"the order of {rows} is open with {seeds_at_hand(open_pairs)}")
-    text = "; ".join(parts) + "."
-    text = text[0].upper() + text[1:] if text.startswith("the order") else text
+        shown = f" ({gap(open_pairs[0])})" if len(open_pairs) == 1 else ""
+        parts.append(f"the order of {rows} is open{shown}{more_seeds(open_pairs)}")
+    text = f"By {against[0].a.score_name} over {seeds_at_hand(against)}, {'; '.join(parts)}."
     if any(pair.test.over_seeds.p is None for pair in against):
         text += (
             " No verdict rests on a single seed: other seeds may give another order, and how many would be needed is "
@@ -246,23 +246,38 @@ def other(pair: Pair) -> str:
     return pair.b.row.label
 
 
+def with_gaps(pairs: Iterable[Pair]) -> str:
+    return listed([f"{other(pair)} ({gap(pair)})" for pair in pairs])
+
+
 def gap(pair: Pair) -> str:
-    """`+1.20, 0.40 to 2.00`, or the difference alone if a row has one seed."""
-    ours = pair.test.over_seeds
-    return f"{ours.mean:+.2f}" + ("" if ours.low is None else f", {ours.low:.2f} to {ours.high:.2f}")
+    """`+1.20 points, 0.40 to 2.00, corrected p = 0.012`, or the difference alone if a row has one seed.
+
+    The p is that of the verdict: for equal rows, of a difference of the smallest effect or more.
+    """
+    test = pair.test
+    p = cells.probability(test.p_equal if test.verdict == "equal" else test.p_adjusted)
+    p = p and f"corrected p {p if p.startswith('<') else f'= {p}'}"
+    return ", ".join(
+        filter(None, [f"{test.over_seeds.mean:+.2f} points", cells.interval(test.over_seeds), p])
+    )
 
 
-def seeds_at_hand(open_pairs: Sequence[Pair]) -> str:
-    """`2 seeds: telling a pair apart would take about 9 per row`, with a range where pairs differ."""
-    have = sorted({len(result.scores) for pair in open_pairs for result in (pair.a, pair.b)})
-    text = f"{numbers(have)} seed{'' if have == [1] else 's'}"
+def seeds_at_hand(pairs: Iterable[Pair]) -> str:
+    """`3 seeds`, or `3 to 5 seeds` where rows differ."""
+    have = sorted({len(result.scores) for pair in pairs for result in (pair.a, pair.b)})
+    return f"{numbers(have)} seed{'' if have == [1] else 's'}"
+
+
+def more_seeds(open_pairs: Sequence[Pair]) -> str:
+    """`: telling a pair apart would take about 9 seeds per row`, with a range where pairs differ; empty if unknown."""
     need = sorted({pair.seeds_needed for pair in open_pairs if pair.seeds_needed})
     about = f"about {numbers(need)}" if need else ""
     if any(pair.needs_too_many for pair in open_pairs):
         more = f"more than {MAX_SEEDS:,}"
         about = f"about {need[0]} to {more}" if need else more
     pair = "a pair" if len(open_pairs) > 1 else "them"
-    return f"{text}: telling {pair} apart would take {about} per row" if about else text
+    return f": telling {pair} apart would take {about} seeds per row" if about else ""
 
 
 def numbers(values: Sequence[int]) -> str:

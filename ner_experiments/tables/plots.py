@@ -96,9 +96,8 @@ def unit_of(table: Table, results: Iterable[Result]) -> str:
     if table.analysis:
         chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
         return "points of recall" if chunks else "points of F1"
-    names = dict(PRIMARY_METRIC.values())
-    metrics = {names[run.primary_metric] for result in results for run in result.runs.values()}
-    metrics = metrics or {name for name in names.values() if name in table.title}
+    metrics = {run.score_name for result in results for run in result.runs.values()}
+    metrics = metrics or {name for _, name in PRIMARY_METRIC.values() if name in table.title}
     return f"test {metrics.pop()}" if len(metrics) == 1 else "test score"
 
 

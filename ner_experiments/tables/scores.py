@@ -123,6 +123,11 @@ class Result:
         return next(iter(self.runs.values()))
 
     @property
+    def score_name(self) -> str:
+        """`F1` or `accuracy`; without runs, F1."""
+        return self.run.score_name if self.runs else "F1"
+
+    @property
     def data(self) -> Mapping[str, Any]:
         """The corpus as recorded in metrics.json. Requires a run."""
         return dict(self.run.metrics["data"])

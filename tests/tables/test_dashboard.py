@@ -214,7 +214,7 @@ def test_a_sweep_shows_its_verdict_its_pairs_and_f1_by_type() -> None:
     made = workspace(table, experiments.experiments(table), entity="me", project="mine", page=page)
     model = made._to_model().model_dump(mode="json", by_alias=True, exclude_none=True)
     (text,) = [config["value"] for kind, config in panels(model) if kind == "Markdown Panel"]
-    assert text.startswith("layers=2 is ahead of layers=1 (+10.00, ")
+    assert text.startswith("By F1 over 3 seeds, layers=2 is ahead of layers=1 (+10.00 points, ")
     assert "| layers=1 - layers=2 | -10.00 |" in text
     asked = keys(model)["summary"]
     assert {"best/test_types_PER", "best/test_types_LOC"} <= asked

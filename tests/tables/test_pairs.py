@@ -132,11 +132,20 @@ def of_scores(**rows: dict[int, float]) -> list[Pair]:
 def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
     found = of_scores(low=LOW, middle=MIDDLE, high=HIGH)
     text = verdict_text(found)
-    assert text.startswith("high is ahead of low (+4.17, ")
-    needed = found[2].seeds_needed
-    assert needed is not None
-    assert "; the order of high and middle is open with 3 seeds: " in text
-    assert f"telling them apart would take about {needed} per row" in text
+    assert text == (
+        "By F1 over 3 seeds, high is ahead of low (+4.17 points, 3.22 to 5.11, corrected p = 0.001); the order of high "
+        "and middle is open (+0.23 points, -0.73 to 1.20, corrected p = 0.485): telling them apart would take about "
+        f"{found[2].seeds_needed} seeds per row."
+    )
+
+
+def test_rows_that_are_equal_have_the_p_of_that() -> None:
+    (pair,) = found = of_scores(a={1: 80.0, 2: 80.01, 3: 80.02}, b={1: 80.01, 2: 80.02, 3: 80.03})
+    assert pair.test.p_equal is not None
+    assert pair.test.p_equal < 0.001 < 0.05 < (pair.test.p_adjusted or 0)
+    text = verdict_text(found)
+    assert text.startswith("By F1 over 3 seeds, b differs by less than 0.3 points from a (+0.01 points, ")
+    assert text.endswith(", corrected p < 0.001).")
 
 
 def test_no_verdict_rests_on_a_single_seed() -> None:
@@ -148,7 +157,7 @@ def test_no_verdict_rests_on_a_single_seed() -> None:
         assert pair.record()["p_over_sentences"] == 0.001
         assert "No verdict rests on a single seed" in verdict_text([pair])
     assert verdict_text(of_scores(a={1: 80.0}, b={1: 80.4})).startswith(
-        "The order of b and a is open with 1 seed."
+        "By F1 over 1 seed, the order of b and a is open (+0.40 points). No"
     )
 
 
@@ -180,7 +189,7 @@ def test_a_row_that_an_earlier_look_found_ahead_of_the_leader_is_named() -> None
     (first,) = of_scores(high=HIGH, low=LOW)
     (later,) = of_scores(low=LOW | {4: 99.0, 5: 99.2, 6: 99.1}, middle=MIDDLE)
     text = verdict_text([first, later])
-    assert text.startswith("low is behind high (-4.17, ")
+    assert text.startswith("By F1 over 3 to 6 seeds, low is behind high (-4.17 points, ")
     assert ", as an earlier look decided; the order of low and middle is open" in text
 
 
@@ -189,7 +198,7 @@ def test_a_row_may_have_more_seeds_in_one_pair_than_in_another() -> None:
     (first,) = of_scores(low=LOW, high=HIGH)
     (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 84.4, 5: 84.2})
     text = verdict_text([first, later])
-    assert text.startswith("high is ahead of low (+4.17, ")
+    assert text.startswith("By F1 over 3 to 5 seeds, high is ahead of low (+4.17 points, ")
     assert " and middle (+" in text
 
 
@@ -198,7 +207,7 @@ def test_the_leader_has_the_highest_mean_of_all_its_seeds_in_whatever_order_its_
     (first,) = of_scores(low=LOW, high=HIGH)
     (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 76.0, 5: 76.2})
     for both in ([first, later], [later, first]):
-        assert verdict_text(both).startswith("The order of middle and high is open")
+        assert verdict_text(both).startswith("By F1 over 3 to 5 seeds, the order of middle and high is open")
 
 
 def test_each_test_set_has_its_leader() -> None:
@@ -208,8 +217,8 @@ def test_each_test_set_has_its_leader() -> None:
         of_scores(small={1: 10.0, 2: 10.2}, large={1: 40.0, 2: 40.1}),
     )
     text = verdict_text([*english, *chinese])
-    assert text.startswith("high is ahead of low (+4.17, ")
-    assert " large is ahead of small (+29.95, " in text
+    assert text.startswith("By F1 over 3 seeds, high is ahead of low (+4.17 points, ")
+    assert " By F1 over 2 seeds, large is ahead of small (+29.95 points, " in text
     leaders = pairs.against_leaders([*chinese, *english])
     assert [[pair.labels for pair in own] for own in leaders] == [[("high", "low")], [("large", "small")]]
 
