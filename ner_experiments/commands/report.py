@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import sys
+import time
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from ner_experiments.runs.progress import PROGRESS_FILE
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import output_dir, root
+from ner_experiments.utils.arguments import interval
 
 FOLDER = "report"
 READ = (".json", ".yaml", ".csv", ".conll", ".safetensors")
@@ -43,16 +48,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results", type=Path, default=Path("results"), metavar="DIR", help="archived runs (results)"
     )
     parser.add_argument("--runs", type=Path, metavar="DIR", help="run folders (outputs, if it exists)")
+    help = "rebuild the pages of sweeps that are running every N seconds, until these have ended or Ctrl-C"
+    parser.add_argument("--every", type=interval, metavar="N", help=help)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
+    try:
+        while arguments.every and follow(arguments):
+            time.sleep(arguments.every)
+    except KeyboardInterrupt:
+        pass
     print(write(arguments))
     return 0
 
 
-def write(arguments: argparse.Namespace) -> Path:
-    """Write the report, unless nothing has changed since; return the page to open first."""
+def follow(arguments: argparse.Namespace) -> bool:
+    """Write the report with how far each sweep is, and say so; return whether one has still to run."""
+    progress: dict[str, str] = {}
+    page = write(arguments, progress)
+    for name, text in progress.items():
+        print(f"{page}: {name}, {text}", file=sys.stderr, flush=True)
+    return bool(progress)
+
+
+def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None) -> Path:
+    """Write the report, unless nothing has changed since; return the page to open first.
+
+    progress: gets how far each sweep is that has not ended, by its name; then the page says so, and reloads itself.
+    """
     if arguments.runs is not None and not arguments.runs.is_dir():
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
     from ner_experiments.report.write import is_up_to_date, write_report
@@ -66,7 +90,7 @@ def write(arguments: argparse.Namespace) -> Path:
     output = arguments.output or folder / FOLDER
     outputs = folder if folder.is_dir() and {*folder.iterdir()} - {output} else None
     stamp = stamp_of(arguments.names, [Path.cwd() / arguments.results, outputs], output)
-    if page := is_up_to_date(output, commit(), stamp):
+    if progress is None and (page := is_up_to_date(output, commit(), stamp)):
         return page
     from ner_experiments.report import entries, own_runs, search_page
 
@@ -87,6 +111,12 @@ def write(arguments: argparse.Namespace) -> Path:
     with_runs = entries.entries(arguments.results, outputs, tables, overrides, only=bool(names))
     own = [entry for entry in with_runs if entry.page.table.is_sweep]
     published = [entry for entry in with_runs if entry not in own]
+    if progress is not None:
+        stamp = ""  # the plain pages are written at the end, even if no file has changed since
+        progress |= progress_of([entry.page.table for entry in own], place)
+        own = [
+            replace(it, progress=progress.get(it.page.table.name, ""), seconds=arguments.every) for it in own
+        ]
     everything = outputs if everything_asked else None
     if everything:
         reuse = resolved(tuple(overrides))["runtime"]["reuse"]
@@ -96,6 +126,15 @@ def write(arguments: argparse.Namespace) -> Path:
         searches = [each for each in searches if each.search.name in searched]
     results = arguments.results if everything_asked else None
     return write_report(published, results, output, commit(), own, searches, stamp)
+
+
+def progress_of(tables: Sequence[spec.Table], place: Sequence[str]) -> dict[str, str]:
+    """`7 of 18 done, 2 running, about 3:40 left at 14:28:20` for each sweep that has not ended, by its name."""
+    from ner_experiments.launch.sweep_progress import SweepProgress  # slow to import: Hydra's launchers
+
+    found = {table.name: SweepProgress.of_sweep(table, place) for table in tables}
+    now = f"{datetime.now():%H:%M:%S}"
+    return {name: f"{it.counts()} at {now}" for name, it in found.items() if not it.has_ended}
 
 
 def stamp_of(names: Sequence[str], places: Sequence[Path | None], output: Path) -> str:

@@ -23,6 +23,7 @@ from ner_experiments.launch.sweeper import table_sweep
 from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, planned_run, sweep_statuses
 from ner_experiments.tables import experiments, sweeps
 from ner_experiments.tables.spec import Table
+from ner_experiments.utils.arguments import interval
 from ner_experiments.utils.terminal import make_console
 from ner_experiments.utils.text import message_of
 
@@ -114,17 +115,6 @@ def recorded_sweep(overrides: Sequence[str]) -> Table | None:
     table = sweeps.of_jobs(compose.jobs(overrides), "", overrides)
     rows = (it for it in sweeps.recorded(experiments.output_dir(overrides)) if sweeps.same_rows(it, table))
     return next(rows, None)
-
-
-def interval(text: str) -> float:
-    """Seconds to wait. ArgumentTypeError for anything that is not a number above 0 and at most a day."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"expected seconds above 0 and at most 86400, got {text!r}")
-    return seconds
 
 
 def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:

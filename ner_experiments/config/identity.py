@@ -112,7 +112,7 @@ def run_name(identity: str, code: str) -> str:
 
 def run_folder(cfg: DictConfig, name: str) -> Path:
     """output_dir/DATA-MODEL-DECODER-NAME/seed-SEED, where NAME is the first 12 characters of `name`."""
-    parts = [cfg.data.name, kind(cfg.model), kind(cfg.decoder), name[:12]]
+    parts = [cfg.data.name, model_kind(cfg.model), kind(cfg.decoder), name[:12]]
     return Path(cfg.output_dir) / "-".join(parts) / f"seed-{cfg.seed}"
 
 
@@ -126,7 +126,13 @@ def kind(part: DictConfig) -> str:
     return part._target_.rsplit(".", 1)[-1].lower()
 
 
+def model_kind(model: DictConfig) -> str:
+    """Name of a model's class, and of its cell unless that is the LSTM: `bilstm_peepholelstm`."""
+    cell = str(OmegaConf.select(model, "cell.path", default="LSTM")).rsplit(".", 1)[-1].lower()
+    return kind(model) if cell == "lstm" else f"{kind(model)}_{cell}"
+
+
 def tags(cfg: DictConfig) -> list[str]:
     """Tags of a run for loggers. The last one is shared by all runs that count for the same row of a table."""
-    parts = [str(cfg.get("paper", "none")), cfg.data.name, kind(cfg.model), kind(cfg.decoder)]
+    parts = [str(cfg.get("paper", "none")), cfg.data.name, model_kind(cfg.model), kind(cfg.decoder)]
     return [*dict.fromkeys(part for part in parts if part != "none"), experiment(cfg)]

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarize
-from ner_experiments.config.identity import counted, kind
+from ner_experiments.config.identity import counted, kind, model_kind
 from ner_experiments.data import raw_text
 from ner_experiments.experiment_data import readers, source
 from ner_experiments.export.formats import EXTRA, Onnx
@@ -50,9 +50,7 @@ def card(run: Run, origin: str, differences: Mapping[str, float], names: Collect
         "Limits": [*limits(metrics), tokens_only(cfg)],
         "Settings": settings(cfg),
     }
-    title = (
-        f"# {kind(cfg.model)} with {kind(cfg.decoder)} on {metrics['data']['name']}, seed {metrics['seed']}"
-    )
+    title = f"# {model_kind(cfg.model)} with {kind(cfg.decoder)} on {metrics['data']['name']}, seed {metrics['seed']}"
     blocks = ["\n".join([f"## {name}", "", *lines]) for name, lines in parts.items()]
     return "\n\n".join([title, *blocks]) + "\n"
 

@@ -17,9 +17,11 @@ from statistics import fmean
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ner_experiments.config.job import Job
 from ner_experiments.config.row_settings import labels
 from ner_experiments.experiment_data import unread_error
 from ner_experiments.launch.worker import Outcome
+from ner_experiments.runs.artifacts import METRICS_FILE, read_metrics
 from ner_experiments.runs.folder import REUSED
 from ner_experiments.runs.progress import EPOCH, SEPARATOR, format_duration, row_and_seed
 from ner_experiments.runs.status import (
@@ -33,13 +35,15 @@ from ner_experiments.runs.status import (
     status_of_folder,
     sweep_statuses,
 )
+from ner_experiments.tables.experiments import experiments
 from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.locks import LOCK_FILE
 from ner_experiments.utils.text import percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ner_experiments.config.job import Job
+    from ner_experiments.tables.spec import Table
 
 REFRESH = 2.0
 """Seconds between two looks at the files of the running jobs."""
@@ -72,6 +76,35 @@ class SweepProgress:
         self.stdout, self.stderr = sys.stdout, sys.stderr
         self.polled = 0.0
         self.context = ExitStack()
+
+    @classmethod
+    def of_sweep(cls, table: Table, place: Sequence[str]) -> SweepProgress:
+        """How far a recorded sweep is, by the files of its runs: for a process that does not run it.
+
+        place: the overrides that say where the runs are.
+        """
+        jobs = [
+            Job((*row.overrides, f"seed={seed}"), table.name, row.row.label)
+            for row in experiments(table, place)
+            for seed in table.seeds
+        ]
+        found = cls(jobs, at_a_time=1)
+        found.statuses = sweep_statuses(found.planned, found.output, {})
+        for number, status in enumerate(found.statuses):
+            folder = Path(status.folder)
+            if status.state == DONE:
+                found.seconds[number] = read_metrics(folder / METRICS_FILE)["seconds"]
+            elif status.state == RUNNING:
+                found.started_at[number] = time.monotonic() - max(
+                    0.0, time.time() - (folder / LOCK_FILE).stat().st_mtime
+                )
+        found.at_a_time = max(1, len(found.started_at))
+        return found
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no job runs or waits."""
+        return not {RUNNING, WAITING} & {status.state for status in self.statuses}
 
     def __enter__(self) -> SweepProgress:
         if self.is_live:
@@ -167,7 +200,7 @@ class SweepProgress:
         states = [status.state for status in self.statuses]
         parts = [f"{states.count(DONE)} of {len(states)} done"]
         parts += [f"{states.count(it)} {it}" for it in (RUNNING, FAILED) if it in states]
-        left = self.left() if {RUNNING, WAITING} & {*states} else None
+        left = None if self.has_ended else self.left()
         return ", ".join(parts + ([f"about {format_duration(left)} left"] if left is not None else []))
 
     def left(self) -> float | None:

@@ -32,9 +32,14 @@ MAX_NAME_LENGTH = 60
 
 @dataclass(frozen=True)
 class Entry:
-    """A table with its runs, under one choice of settings, as the report shows it."""
+    """A table with its runs, under one choice of settings, as the report shows it.
+
+    progress: how far a sweep is that has not ended, whose page reloads itself after `seconds`.
+    """
 
     page: Page
+    progress: str = ""
+    seconds: float = 0.0
 
     @property
     def name(self) -> str:
@@ -66,7 +71,16 @@ class Entry:
         ]
         trials = page.trials and json_digest(page.trials.content)
         registered = sweep_registration.record(page)
-        return type(self).__name__, page.table, rows, page.deviations, trials, page.places, registered
+        return (
+            type(self).__name__,
+            page.table,
+            rows,
+            page.deviations,
+            trials,
+            page.places,
+            registered,
+            self.progress,
+        )
 
     @cached_property
     def view(self) -> TableView:

@@ -198,6 +198,8 @@ def write_table(
         {
             "heading": title,
             "lead": lead,
+            "progress": entry.progress,
+            "seconds": entry.seconds,
             "variants": variants,
             "deviations": " ".join(page.deviations),
             "deviations_heading": page.deviations_heading,

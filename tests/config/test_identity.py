@@ -172,3 +172,5 @@ def test_a_runs_folder_says_what_it_is() -> None:
     cfg = compose("data=toy_zh", "model=residual", "decoder=softmax", "seed=7", "output_dir=there")
     digest = identity(cfg, "abc")
     assert run_folder(cfg, digest) == Path(f"there/toy_zh-residualbilstm-softmax-{digest[:12]}/seed-7")
+    peepholes = compose("data=toy_en", "model=bilstm_huang2015", "decoder=softmax")
+    assert run_folder(peepholes, digest).parent.name == f"toy_en-bilstm_peepholelstm-softmax-{digest[:12]}"

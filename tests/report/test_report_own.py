@@ -2,16 +2,18 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tiny_runs import finished
 from toy_rows import TOY, finish
 
+from ner_experiments.config.compose import jobs
 from ner_experiments.main import cli
 from ner_experiments.report import own_runs, table_page
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs.run import open_run
-from ner_experiments.tables import spec
+from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.scores import Page, Result
 
 
@@ -110,3 +112,28 @@ def test_a_report_shows_them_unless_tables_are_named(outputs: Path, tmp_path: Pa
     assert "python run.py" not in page
     assert cli(["report", "xor", *arguments, str(tmp_path / "named")]) == 0
     assert {path.name for path in (tmp_path / "named").iterdir()} == {"charts.js", "index.html", "xor.html"}
+
+
+def test_the_page_of_a_running_sweep_reloads_itself_until_all_runs_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    typed = [*TOY, "model=residual", "layers=1,2", "seed=1,2"]
+    sweeps.record(sweeps.of_jobs(jobs(typed), "mine", typed), Path("outputs"))
+    page, seen = Path("outputs/report/mine.html"), list[str]()
+
+    def sleep(seconds: float) -> None:
+        seen.append(page.read_text(encoding="utf-8"))
+        layers = len(seen)
+        sweep(Path("outputs"), ["model=residual", f"layers={layers}"], seeds=(1, 2))
+
+    monkeypatch.setattr("ner_experiments.commands.report.time", SimpleNamespace(sleep=sleep))
+    assert cli(["report", "mine", "--every", "30"]) == 0
+    for text, done in zip(seen, ("0 of 4 done at", r"2 of 4 done, about 0:\d\d left at"), strict=True):
+        assert re.search(f"Not finished: {done}", text)
+        assert '<meta http-equiv="refresh" content="30.0">' in text
+    assert "mine, 2 of 4 done, about " in capsys.readouterr().err
+    plain = page.read_text(encoding="utf-8")
+    assert ("Not finished" in plain, "refresh" in plain) == (False, False)
+    assert cli(["report", "mine"]) == 0
+    assert page.read_text(encoding="utf-8") == plain

@@ -207,7 +207,7 @@ def test_the_leader_has_the_highest_mean_of_all_its_seeds_in_whatever_order_its_
     (first,) = of_scores(low=LOW, high=HIGH)
     (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 76.0, 5: 76.2})
     for both in ([first, later], [later, first]):
-        assert verdict_text(both).startswith("By F1 over 3 to 5 seeds, the order of middle and high is open")
+        assert verdict_text(both).startswith("By F1 over 5 seeds, the order of middle and high is open")
 
 
 def test_each_test_set_has_its_leader() -> None:
@@ -245,9 +245,9 @@ def test_an_impractical_number_of_seeds_is_not_stated() -> None:
     assert pair.seeds_needed is None
     assert pair.record()["seeds_needed"] is None
     assert pair.seeds_text == "> 1,000"
-    assert "with 2 seeds: telling them apart would take more than 1,000 per row" in verdict_text([pair])
+    assert "): telling them apart would take more than 1,000 seeds per row." in verdict_text([pair])
     mixed = of_scores(a={1: 80.0, 2: 81.0}, b={1: 80.001, 2: 81.0}, c={1: 79.0, 2: 81.5})
-    assert " to more than 1,000 per row" in verdict_text(mixed)
+    assert " to more than 1,000 seeds per row" in verdict_text(mixed)
     (equal,) = of_scores(a={1: 80.0, 2: 81.0}, b={1: 81.0, 2: 80.0})
     assert equal.seeds_text == ""
 
