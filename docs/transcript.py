@@ -3,9 +3,9 @@
 The folder is outputs/transcripts/PAGE, and stays there for screenshots.
 
 `python docs/transcript.py docs/search.md` runs each `sh` block whose next block is a `text` block, and replaces that
-one. Left out are the lines that Hydra's launchers and single runs print: date, folder and size of each run, and the
-compilation of kernels. A comment `<!-- omit: PATTERN -->` between the two blocks shortens the output: consecutive lines
-that the regular expression matches are replaced by one line `...`.
+one. Left out are the lines on stderr and those of single runs: data, parameters, last epoch. A comment
+`<!-- omit: PATTERN -->` between the two blocks shortens the output: consecutive lines that the regular expression
+matches are replaced by one line `...`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ BLOCKS = re.compile(
     r"```text\n(?:(?!^```).)*^```$",
     re.MULTILINE | re.DOTALL,
 )
-OF_RUNS = re.compile(
-    r"^(\[\d{4}-|compiling |\d+ jobs, \d+ at a time |\d+ of \d+ jobs done|"
-    r"outputs/\S+: [\d,]+ parameters|outputs/\S+ is finished)"
-)
+OF_RUNS = re.compile(r"^raw text |: [\d,]+ parameters \(|: dev was best at|^outputs/\S+ is finished")
 
 
 def main(page: Path) -> None:
@@ -52,9 +49,9 @@ def printed(command: str, folder: Path) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     result = subprocess.run(
         [sys.executable, *start],
-        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True,
+        cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
-    lines = [line.rstrip() for line in result.stdout.splitlines() if not OF_RUNS.match(line)]
+    lines = [line.rstrip() for line in result.stdout.splitlines() if not OF_RUNS.search(line)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
@@ -66,7 +63,7 @@ def shortened(text: str, omitted: str | None) -> str:
             lines.append(line)
         elif not lines or lines[-1] != "...":
             lines.append("...")
-    return "\n".join(lines)
+    return re.sub(r"\.\.\.(\n+\.\.\.)+", "...", "\n".join(lines))
 
 
 if __name__ == "__main__":
