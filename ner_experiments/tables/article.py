@@ -13,15 +13,16 @@ from typing import Any
 from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import display_name, varying
 from ner_experiments.tables import sweep_registration
+from ner_experiments.tables.effects import Effects
 from ner_experiments.tables.pairs import Pair, against_leaders, listed
 from ner_experiments.tables.plots import Plot, score_plots, seed_plots, settings
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.view import cells, pages
-from ner_experiments.view.table import latex
+from ner_experiments.view.table import Grid, latex
 
-TEXTS = ("table", "methods", "preview")
+TEXTS = ("table", "effects", "methods", "preview")
 FIGURE_WIDTH = 500
 """In pixels: as wide as two columns of text."""
 REFERENCES = Path(pages.__file__).with_name("templates") / "references.bib"
@@ -45,7 +46,8 @@ def write(view: TableView, folder: Path) -> list[Path]:
         contents[f"figure-{number}.pdf"] = plot.chart.pdf(FIGURE_WIDTH)
     figures = [*contents]
     for name in TEXTS:
-        contents[f"{name}.tex"] = pages.page(f"article/{name}.tex.j2", it=article, figures=figures).encode()
+        if text := pages.page(f"article/{name}.tex.j2", it=article, figures=figures):
+            contents[f"{name}.tex"] = text.encode()
     contents["references.bib"] = references(contents["methods.tex"].decode()).encode()
     for file, content in contents.items():
         (folder / file).write_bytes(content)
@@ -70,9 +72,11 @@ class Article:
 
     @cached_property
     def plots(self) -> list[Plot]:
-        """One plot for each corpus with runs, or one along the number that a published table varies."""
+        """One plot for each corpus with runs and each grid, or one along the number that a published table varies."""
         page = replace(self.page, results=tuple(it for it in self.rows if it.runs or it.row.cited))
-        return seed_plots(page) if page.table.is_sweep else score_plots(page)
+        if not page.table.is_sweep:
+            return score_plots(page)
+        return [*seed_plots(page), *(plot for it in self.view.effects if (plot := it.plot))]
 
     @cached_property
     def score(self) -> str:
@@ -133,6 +137,16 @@ class Article:
         best = {against[0].labels[0] for against in self.against}
         close = {it.labels[1] for against in self.against for it in against if it.verdict != "ahead"}
         return best | close if self.is_tested else best
+
+    @cached_property
+    def grids(self) -> list[Effects]:
+        """The grids whose effects are tested."""
+        return [it for it in self.view.effects if it.analysis]
+
+    @staticmethod
+    def tabular(grid: Grid) -> str:
+        """LaTeX of a grid, with the signs of numbers, differences and interactions in mathematical mode."""
+        return re.sub(r"(?<= )-(?= )", "$-$", signed(grid.latex())).replace(" x ", r" $\times$ ")
 
     @cached_property
     def corpora(self) -> list[str]:
@@ -225,7 +239,11 @@ def references(methods: str) -> str:
 
 def number(text: str) -> str:
     """The text for LaTeX, with the sign of a negative number as such."""
-    return re.sub(r"(?<!\w)-(?=\d)", "$-$", latex(text))
+    return signed(latex(text))
+
+
+def signed(text: str) -> str:
+    return re.sub(r"(?<!\w)-(?=\d)", "$-$", text)
 
 
 def used_by(entry: str) -> list[str]:

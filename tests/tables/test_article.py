@@ -48,6 +48,25 @@ def test_settings_are_columns_and_rows_that_are_not_behind_are_bold(sweep: Path)
     assert [r"\textbf" in line for line in lines] == [False, True, True, False]
 
 
+def test_the_effects_of_a_grid_have_a_table_a_figure_and_a_sentence(sweep: Path) -> None:
+    text = (sweep / "effects.tex").read_text(encoding="utf-8")
+    tests, *_ = re.findall(r"(?s)\\midrule\n(.*?)\\bottomrule", text)
+    assert [line.split(" & ")[0] for line in tests.splitlines()] == [
+        "layers",
+        "dropout",
+        r"layers $\times$ dropout",
+    ]
+    assert r"(layers=3 $-$ 2) $\times$ (model.dropout=0.2 $-$ 0.1)" in text
+    preview = (sweep / "preview.tex").read_text(encoding="utf-8")
+    assert "test F1 by layers x dropout" in preview
+    assert preview.count(r"\includegraphics") == len([*sweep.glob("figure-*.pdf")]) == 2
+    methods = (sweep / "methods.tex").read_text(encoding="utf-8")
+    assert (
+        r"were tested by an analysis of variance~\cite{montgomery2017} with seeds as blocks, with Holm"
+        in methods
+    )
+
+
 def test_the_methods_say_what_was_done(sweep: Path) -> None:
     text = " ".join((sweep / "methods.tex").read_text(encoding="utf-8").split())
     assert r"The taggers~\cite{yang2020,lafferty2001} were trained and scored with ner\_experiments" in text
