@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from operator import attrgetter
@@ -38,8 +38,8 @@ class Entry:
     """
 
     page: Page
-    progress: str = ""
-    seconds: float = 0.0
+    progress: str = field(default="", kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
 
     @property
     def name(self) -> str:
