@@ -12,8 +12,8 @@ from statistics import fmean
 from typing import Any
 
 from ner_experiments.analysis import looser_scores
-from ner_experiments.analysis.breakdown import SEEN
-from ner_experiments.analysis.row_errors import RowErrors
+from ner_experiments.analysis.archive import Errors, errors_in_predictions
+from ner_experiments.analysis.breakdown import SEEN, TYPE, dimensions
 from ner_experiments.comparison import systems
 from ner_experiments.comparison.reading import Columns, types_of
 from ner_experiments.comparison.systems import Compared, Published
@@ -22,7 +22,7 @@ from ner_experiments.tables.effects import Effects
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT
 from ner_experiments.tables.table_view import MEANS, TableView, row_record
-from ner_experiments.view import cells, pages
+from ner_experiments.view import pages
 from ner_experiments.view.table import Grid
 
 OTHER_SCORES = {
@@ -110,9 +110,16 @@ class Comparison(TableView):
         return f"{MEANS} F1: exact mentions, as conlleval counts them.{of_published}"
 
     @cached_property
-    def errors(self) -> dict[str, RowErrors]:
-        """The errors of each system."""
-        return {it.name: it for it in self.compared.rows}
+    def errors(self) -> dict[tuple[str, int], Errors]:
+        """The errors of each file, by system and seed: by type, and by occurrence in train if that is known."""
+        runs = self.compared.runs
+        every = dimensions(runs[0].train, "mentions")
+        named = {name: every[name] for name in (TYPE, SEEN) if name in every}
+        found = errors_in_predictions([run.sentences for run in runs], "mentions", named)
+        return {(run.label, run.metrics["seed"]): it for run, it in zip(runs, found, strict=True)}
+
+    def of_system(self, result: Result) -> list[Errors]:
+        return [self.errors[result.row.label, seed] for seed in result.runs]
 
     @cached_property
     def other_scores(self) -> Grid:
@@ -126,29 +133,30 @@ class Comparison(TableView):
     def further_scores(self, result: Result) -> dict[str, float]:
         """Means over the files of a system, in percent, by the headings of `other_scores`."""
         runs = [run for run in result.runs.values() if isinstance(run, FileRun)]
-        looser = self.errors[result.row.label].looser_scores()
-        others = {name: 100 * looser[key].mean for name, key in OTHER_SCORES.items()} if looser else {}
+        looser = [*map(looser_scores.looser_scores, self.of_system(result))]
 
         def mean(name: str) -> float:
             return fmean(100 * run.metrics["test"][name] for run in runs)
 
         strict = {name: mean(name) for name in ("precision", "recall")}
+        others = {name: 100 * fmean(it[key] for it in looser) for name, key in OTHER_SCORES.items()}
         return strict | others | {"token accuracy": mean("token_accuracy")}
 
     @cached_property
     def seen(self) -> Grid | None:
         """F1 of mentions that train has, and of those that it has not; None without train."""
-        groups = {label: errors.breakdown.get(SEEN) for label, errors in self.errors.items()}
-        first = next(iter(groups.values()))
-        if not first:
+        if self.compared.runs[0].train is None:
             return None
-        headings = [f"{name} ({bucket.gold:,})" for name, bucket in first.items()]
+        groups = {
+            it.row.label: [errors.breakdown[SEEN] for errors in self.of_system(it)]
+            for it in self.page.results
+        }
+        gold = {name: bucket.gold for name, bucket in next(iter(groups.values()))[0].items() if bucket.gold}
         lines = [
-            [label, *(cells.points(100 * own[name].f1.value) for name in first)]
-            for label, own in groups.items()
-            if own
+            [label, *(f"{100 * fmean(it[name].f1 for it in of_files):.2f}" for name in gold)]
+            for label, of_files in groups.items()
         ]
-        return Grid(["", *headings], lines)
+        return Grid(["", *(f"{name} ({number:,})" for name, number in gold.items())], lines)
 
     @property
     def other_legend(self) -> str:

@@ -28,6 +28,7 @@ from ner_experiments.data.tags import encode
 from ner_experiments.runs.file_run import FileRun
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
+from ner_experiments.utils.garbage import paused_garbage_collection
 
 Systems = Mapping[str, Sequence[Path]]
 """The files of each system, one per seed; a file may be the folder of a run."""
@@ -109,6 +110,7 @@ def seeds_of(paths: Sequence[Path]) -> list[int]:
     return seeds if len({*seeds} - {-1}) == len(paths) else [*range(1, len(paths) + 1)]
 
 
+@paused_garbage_collection(keeps=True)
 def score(
     systems: Systems,
     gold: Path | None,

@@ -36,6 +36,7 @@ def write(view: Comparison, folder: Path) -> Path:
     site = Site(folder, None, START)
     results = view.page.results
     pages = {it.row.label: f"system-{number}.html" for number, it in enumerate(results, start=1)}
+    errors = {it.name: it for it in view.compared.rows}
     leader = against_leaders(view.pairs)[0][0].labels[0] if view.pairs else results[0].row.label
     sections = [
         table_page.answer_section(entry),
@@ -43,7 +44,7 @@ def write(view: Comparison, folder: Path) -> Path:
         table_page.results_section(entry, pages),
         Section("others", "Other scores", grids=[view.other_scores], notes=[view.other_legend]),
         seen_section(view),
-        error_tables.table_section(view.errors, leader, 0),
+        error_tables.table_section(errors, leader, 0),
         disagreements_section(site, view),
         made_section(view),
     ]
@@ -53,8 +54,8 @@ def write(view: Comparison, folder: Path) -> Path:
         context(view.page.table.title, view.page.table.source, sections, signature=view.signature),
     )
     for result in results:
-        errors = view.errors[result.row.label]
-        own = [files_section(result), *error_tables.row_sections(errors), row_page.worst_section(errors)]
+        of_row = errors[result.row.label]
+        own = [files_section(result), *error_tables.row_sections(of_row), row_page.worst_section(of_row)]
         lead = f"{len(result.runs)} file{'s' * (len(result.runs) > 1)} on {view.compared.gold.path.name}"
         trail = [("Comparison", START), (result.row.label, "")]
         site.write(pages[result.row.label], "table.html", context(result.row.label, lead, own, trail))
