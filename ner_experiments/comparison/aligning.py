@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -105,7 +105,7 @@ def across(own: Sequence[str], theirs: Iterable[Text]) -> Iterator[Found]:
     begin = 0
     for text in theirs:
         for start, end, type_ in text.spans():
-            number = bisect_right(starts, begin + start) - 1
+            number = min(bisect_right(starts, begin + start), len(own)) - 1
             it, offset = found[number], starts[number]
             if begin + end <= starts[number + 1]:
                 it.mentions.append((begin + start - offset, begin + end - offset, type_))
@@ -129,33 +129,29 @@ def by_sentence(
             for one, other in pairs:
                 found[one] = placed(ours[one], theirs[other])
             continue
-        altered = [
-            (one, other) for one, other in pairs if not in_file[own[one]] and not in_gold[others[other]]
-        ]
-        for one, other in altered:
+        altered = {one: other for one, other in pairs if not in_file[own[one]] and not in_gold[others[other]]}
+        for one, other in altered.items():
             it = theirs[other]
             faults.append(f"{it.place} has {shown(it)}, where {ours[one].place} has {shown(ours[one])}")
-        for one in {*range(a, b)} - {one for one, _ in altered}:
-            if in_file[own[one]] >= in_gold[own[one]]:
-                faults.append(f"{ours[one].place}, {shown(ours[one])}, stands in another place")
-            else:
-                absent.append(ours[one])
-        for other in {*range(c, d)} - {other for _, other in altered}:
-            times, it = in_gold[others[other]], theirs[other]
-            if in_file[others[other]] > times:
-                rule = (
-                    f"stands there {in_file[others[other]]} times, in gold {times}"
-                    if times
-                    else "is not in gold"
-                )
-                faults.append(f"{it.place}, {shown(it)}, {rule}")
-    if absent and not missing_is_empty:
-        faults += [f"{it.place}, {shown(it)}, is missing" for it in absent]
+        lacking = [
+            ours[it] for it in range(a, b) if it not in altered and in_file[own[it]] < in_gold[own[it]]
+        ]
+        absent += lacking
+        if not missing_is_empty:
+            faults += (f"{it.place}, {shown(it)}, is missing" for it in lacking)
+        for other in range(c, d):
+            times, number = in_gold[others[other]], in_file[others[other]]
+            if other not in altered.values():
+                rule = "stands in another place" if times else "is not in gold"
+                if number > times > 0:
+                    rule = f"stands there {number} times, in gold {times}"
+                faults.append(f"{theirs[other].place}, {shown(theirs[other])}, {rule}")
     if faults:
+        lacks = bool(absent) and not missing_is_empty
         more = f"; and {len(faults) - MOST_SHOWN:,} more" if len(faults) > MOST_SHOWN else ""
-        way_out = " (--missing empty counts missing ones as without a prediction)" if absent else ""
+        way_out = " (--missing empty counts missing ones as without a prediction)"
         listed = "; ".join(faults[:MOST_SHOWN])
-        raise ValueError(f"{file.path} has other sentences than {gold.path}: {listed}{more}{way_out}")
+        raise ValueError(f"{file.path} has other sentences than {gold.path}: {listed}{more}{way_out * lacks}")
     return Aligned(found, len(absent))
 
 
@@ -188,9 +184,10 @@ def sentences_of(text: Text, files: Sequence[Found]) -> list[Predicted]:
     ends: Sequence[int] = ends_of(text.words)
     words = tuple(map(as_field, text.words))
     if cuts := {end for it in files for mention in it.mentions for end in mention[:2]}.difference(ends):
-        ends = sorted({*ends, *cuts})
-        words = tuple(text.characters[start:end] for start, end in pairwise(ends))
-    token = {end: number for number, end in reversed([*enumerate(ends)])}
+        ends = sorted([*ends, *cuts])
+        words = tuple(as_field(text.characters[start:end]) or "\u2423" for start, end in pairwise(ends))
+    first = {end: number for number, end in enumerate(ends)}
+    after = {end: number for number, end in reversed([*enumerate(ends)])}
     gold, nested = without_overlap(text.spans())
 
     def split(it: Found) -> tuple[list[Span], Counter[Key]]:
@@ -204,7 +201,7 @@ def sentences_of(text: Text, files: Sequence[Found]) -> list[Predicted]:
         return Counter(chain(placed, ((*answer, -1, -1) for answer in nowhere)))
 
     def tags(mentions: Iterable[Span], others: Counter[Key]) -> tuple[str, ...]:
-        spans = [(token[start], token[end], as_field(type_)) for start, end, type_ in mentions if start < end]
+        spans = [(first[start], after[end], as_field(type_)) for start, end, type_ in mentions]
         return encode(spans, len(words), "iob2") + tuple(tags_of_others(others, every))
 
     distinct = {(*it.mentions, *it.nowhere): it for it in files}  # most systems tag most sentences alike
@@ -226,11 +223,12 @@ def token_accuracy(gold: Sequence[Text], sentences: Sequence[Predicted]) -> floa
     for text, it in zip(gold, sentences, strict=True):
         right = [a == b for a, b in islice(zip(it.gold, it.predicted, strict=True), it.num_tokens)]
         if len(right) > len(text.words):
-            part_ends = accumulate(len(word) for word in it.words[: it.num_tokens])
-            tokens = [bisect_left(ends_of(text.words), end) for end in part_ends]
+            ends = {*ends_of(text.words)}
+            last = (end in ends for end in ends_of(it.words[: it.num_tokens])[1:])  # of the parts of a token
+            tokens = accumulate(last, initial=0)
             right = [
                 all(it for _, it in parts)
-                for _, parts in groupby(zip(tokens, right, strict=True), key=itemgetter(0))
+                for _, parts in groupby(zip(tokens, right, strict=False), key=itemgetter(0))
             ]
         correct += sum(right)
         total += len(text.words)
@@ -238,13 +236,13 @@ def token_accuracy(gold: Sequence[Text], sentences: Sequence[Predicted]) -> floa
 
 
 def without_overlap(first: Iterable[Span], then: Iterable[Span] = ()) -> tuple[list[Span], list[Span]]:
-    """The mentions without those that overlap an earlier one, and these; of nested ones the outer comes first."""
+    """The mentions that are not empty and overlap no earlier one, and the others; of nested ones the outer first."""
     kept: list[Span] = []
     left_out: list[Span] = []
     for mentions in (first, then):
         for it in sorted(mentions, key=lambda mention: (mention[0], -mention[1], mention[2])):
             clash = any(it[0] < other[1] and other[0] < it[1] for other in kept)
-            (left_out if clash else kept).append(it)
+            (left_out if clash or it[0] == it[1] else kept).append(it)
     return kept, left_out
 
 

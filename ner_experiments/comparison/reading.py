@@ -12,7 +12,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.data.faults import FaultsError
 from ner_experiments.data.files import ColumnFiles, Files
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats.annotated import Annotated
@@ -101,9 +100,10 @@ class Texts:
     notes: tuple[str, ...] = ()
 
 
-def read(path: Path, columns: Columns) -> Texts:
+def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Texts:
     """The mentions of a file, or of the predictions of a run's folder; columns: those of a column file.
 
+    with_unreachable: whether the gold mentions that a run's tokens cannot express are sentences' words, too.
     ValueError, with file and place, for a path that does not exist and a file that cannot be read.
     """
     if path.is_dir() and path.name.startswith("seed-"):
@@ -115,7 +115,7 @@ def read(path: Path, columns: Columns) -> Texts:
         return found
     remarks = Remarks()
     if name == "conll":
-        return of_columns(path, columns, remarks)
+        return of_columns(path, columns, remarks, with_unreachable=with_unreachable)
     if FORMATS[name].options is not TextOptions:
         raise ValueError(f"{path}: expected mentions, but the file is of {FORMATS[name].about}")
     file = AnnotatedFiles(
@@ -129,11 +129,13 @@ def read(path: Path, columns: Columns) -> Texts:
     return Texts(path, sentences, OFFSETS, notes=(*remarks.layouts(), *remarks.counts()))
 
 
-def of_columns(path: Path, columns: Columns, remarks: Remarks) -> Texts:
+def of_columns(path: Path, columns: Columns, remarks: Remarks, *, with_unreachable: bool) -> Texts:
     file = ColumnFiles(
         name=path.name, folder=".", files={"test": str(path.absolute())}, columns=dict(columns)
     )
-    sentences = [without_unreachable(it) for it in faultless(file, lambda: file.read(remarks)["test"])]
+    sentences = faultless(file, lambda: file.read(remarks)["test"])
+    if not with_unreachable:
+        sentences = [*map(without_unreachable, sentences)]
     windows = count_windows(it.tags for it in sentences)
     scheme = schemes_of("auto", {"test": windows})["test"]
     texts = [Text(it.words, predictions.mentions(it.tags), f"{path.name}:{it.line}") for it in sentences]
@@ -142,11 +144,12 @@ def of_columns(path: Path, columns: Columns, remarks: Remarks) -> Texts:
 
 
 def faultless(file: Files, reading: Any) -> Any:
-    """What a reader returns. ValueError with the path instead of settings of a corpus, which a comparison lacks."""
+    """What a reader returns. ValueError with options instead of settings of a corpus, which a comparison lacks."""
     try:
         return reading()
-    except FaultsError as error:
-        raise ValueError(str(error).partition(" (to read it: ")[0]) from None
+    except ValueError as error:
+        message = str(error).partition(" (to read it: ")[0]
+        raise ValueError(message.replace("data.columns.tag=", "--columns or --gold-columns tag=")) from None
 
 
 def without_unreachable(sentence: Sentence) -> Sentence:

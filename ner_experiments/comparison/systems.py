@@ -15,6 +15,7 @@ from ner_experiments.comparison.aligning import Aligned, align, tagged, token_ac
 from ner_experiments.comparison.reading import (
     GOLD,
     GOLD_BESIDE,
+    OFFSETS,
     PREDICTED,
     Columns,
     Texts,
@@ -139,9 +140,10 @@ def score(
     seeds = {name: seeds_of(paths) for name, paths in systems.items()}
     for name, paths in systems.items():
         for seed, path in zip(seeds[name], paths, strict=True):
-            files[name, seed] = mapped(read(path, columns or PREDICTED), types)
+            file = read(path, columns or PREDICTED, with_unreachable=gold is None)
+            files[name, seed] = mapped(file, types)
             if gold is None:
-                own = mapped(read(path, GOLD_BESIDE), types)
+                own = mapped(read_gold_beside(path, gold_columns), types)
                 gold_texts = gold_texts or own
                 check_same_gold(gold_texts, own)
     assert gold_texts is not None
@@ -190,6 +192,20 @@ def score(
         for it in files.values()
     )
     return Compared(Page(table, tuple(results)), gold_texts, types, in_tokens)
+
+
+def read_gold_beside(path: Path, columns: Columns | None) -> Texts:
+    """The gold mentions of a file of predictions. ValueError if it has none."""
+    way_out = "state the gold file with --gold"
+    try:
+        found = read(path, columns or GOLD_BESIDE, with_unreachable=True)
+    except ValueError as error:
+        raise ValueError(f"{error}; without gold tags beside those of predictions, {way_out}") from None
+    if found.scheme == OFFSETS:
+        raise ValueError(
+            f"{path}: it is no file of columns, which can have gold beside predictions: {way_out}"
+        )
+    return found
 
 
 def notes_on(file: Texts, aligned: Aligned) -> tuple[str, ...]:
