@@ -164,7 +164,9 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         if experiment.is_complete(finished):  # by another process, while this one waited
             log_finished(experiment, finished)
             return experiment.result(finished)
-        with sigterm_handler() as sigterm, saved_traceback(folder / "error.txt"):
+        # several processes end together, at a step
+        at_once = finished is None and num_processes(cfg) == 1
+        with sigterm_handler(at_once=at_once) as sigterm, saved_traceback(folder / "error.txt"):
             if finished is None:
                 prepare_folder(folder, OmegaConf.to_yaml(cfg, resolve=True), experiment.code)
                 metrics = run(experiment, sigterm)

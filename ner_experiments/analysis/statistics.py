@@ -8,7 +8,7 @@ import math
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import mean, stdev  # exact: equal scores have a deviation of exactly 0
 from typing import Literal
@@ -34,6 +34,12 @@ class Summary:
     n: int
     low: float | None
     high: float | None
+
+    def within(self, least: float, most: float) -> "Summary":
+        """The summary with its interval cut at the ends of a scale."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=max(least, self.low), high=min(most, self.high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,11 @@ OUTPUTS = ("terminal", "jsonl", "conll", "html")
 FORMATS_OF_MENTIONS = [name for name in WRITABLE if name not in OUTPUTS]
 BINARY = [name for name, it in FORMATS.items() if it.package]
 """Formats whose files are no text and need a package."""
+MARKUP = (
+    *(".md", ".markdown", ".rst", ".tex", ".html", ".htm", ".xml", ".svg", ".py"),
+    *(".json", ".jsonl", ".yaml", ".yml", ".csv", ".tsv", ".conll"),
+)
+"""Suffixes of text files that are passed over in a folder of raw text."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.input == "conll" and not arguments.encoding:
         encoding = getattr(reader.source, "encoding", UTF_8)
     folders = any(map(os.path.isdir, arguments.files))
-    files = _without_binary(found, arguments.files, encoding)
+    files = _texts(found, arguments.files, encoding, raw=arguments.input == "text")
     named = len(files) > 1 or folders or output == "brat"
     counts: Counter[str] = Counter()
 
@@ -237,12 +242,17 @@ def _files(names: Sequence[str]) -> dict[str, str]:
     return files
 
 
-def _without_binary(files: Mapping[str, str], named: Sequence[str], encoding: str) -> dict[str, str]:
-    """The files without those of folders that are no text or cannot be read, of which a warning tells."""
+def _texts(files: Mapping[str, str], named: Sequence[str], encoding: str, *, raw: bool) -> dict[str, str]:
+    """The files without those of folders that are no text or cannot be read, of which a warning tells.
+
+    raw: leave out markup and data as well, whose tags and keys would be tagged as words.
+    """
     texts = {}
     for file, name in files.items():
         try:
             if file != "-" and file not in named:
+                if raw and Path(file).suffix.lower() in MARKUP:
+                    raise ValueError(f"{file}: not plain text, by its name; to tag it, name it")
                 deque(read_text(file, encoding), maxlen=0)
             texts[file] = name
         except (ValueError, OSError) as error:

@@ -321,6 +321,7 @@ def stop_on_exit(workers: Sequence[Worker]) -> Iterator[None]:
     """Pass SIGTERM and Ctrl-C on to the jobs, and give them time to write their checkpoints."""
 
     def exit_(*_: Any) -> None:
+        print(STOPPING, file=sys.stderr, flush=True)
         sys.exit(143)
 
     before = signal.signal(signal.SIGTERM, exit_)

@@ -105,7 +105,8 @@ def type_section(runs: Runs) -> Section | None:
     for name in names:
         reports = [of_run[name] for of_run in types.values() if name in of_run]
         parts = {
-            key: summarize(100 * report[key] for report in reports) for key in ("precision", "recall", "f1")
+            key: summarize(100 * report[key] for report in reports).within(0, 100)
+            for key in ("precision", "recall", "f1")
         }
         lines.append(
             [
@@ -130,7 +131,9 @@ def length_section(runs: Runs) -> Section | None:
     names = list(dict.fromkeys(name for of_run in f1.values() for name in of_run))
     if not names:
         return None
-    means = [summarize(of_run[name] for of_run in f1.values() if name in of_run) for name in names]
+    means = [
+        summarize(of_run[name] for of_run in f1.values() if name in of_run).within(0, 100) for name in names
+    ]
     bars = [Value(name, mean.mean, mean.low, mean.high) for name, mean in zip(names, means, strict=True)]
     lines = [[bar.row, f"{bar.value:.2f}", interval(bar)] for bar in bars]
     grid = Grid(("tokens", "F1", "95 %"), lines)

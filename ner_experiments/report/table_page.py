@@ -206,8 +206,8 @@ def cost_section(entry: Entry, links: Links) -> Section | None:
     if not lines:
         return None
     text = (
-        f"On {devices(entry.runs)}. Mean over runs ± standard deviation. Times include compiling the kernels, once "
-        "per machine, and depend on what else the machine was doing."
+        f"On {devices(entry.runs)}. Mean over runs ± standard deviation. Times leave out compiling the kernels, but "
+        "not in older archived runs, and depend on what else the machine was doing."
     )
     grid = Grid(COST_HEADINGS, lines, "Cost of a run of each row", links)
     return Section("cost", "Cost", [text], [grid], cost_plots(entry.page))

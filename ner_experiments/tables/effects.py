@@ -242,7 +242,10 @@ class Effects:
         if is_numeric:
             points.sort(key=lambda point: (point.series, point.x))
             log = charts.is_wide([float(point.x) for point in points])
-        panel = charts.lines(points, display_name(self.axis), unit, ticks=True, log_x=log)
+        edges = [it for point in points for it in (point.low, point.y, point.high) if it is not None]
+        panel = charts.lines(
+            points, display_name(self.axis), unit, y_domain=charts.limits(edges), ticks=True, log_x=log
+        )
         return Plot(Chart(f"{unit} by {self.title}", DESCRIPTION, (panel,)), self.means)
 
     # Pairs of rows

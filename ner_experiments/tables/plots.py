@@ -18,12 +18,13 @@ from ner_experiments.view.table import Grid
 from ner_experiments.view.vega import MUTED, SERIES, SHAPES, Chart, Look
 
 PAPER, CITED, OURS = "published", "cited by the paper", "ours"
-MEAN, SEED = "mean", "one seed"
+MEAN, MEAN_OF_SEEDS, SEED = "mean", "mean, 95 % t-interval", "one seed"
 LOOKS = {
     PAPER: Look(SERIES[1], "diamond", filled=False),
     CITED: Look(MUTED, "diamond", filled=False),
     OURS: Look(SERIES[0]),
     MEAN: Look(SERIES[0]),
+    MEAN_OF_SEEDS: Look(SERIES[0]),
     SEED: Look(SERIES[1], filled=False),
 }
 MIN_POINTS = 3
@@ -255,7 +256,7 @@ def seed_plot(group: RowGroup, unit: str) -> Plot:
     values = []
     for result in group.results:
         low, high = ends(result, OURS)
-        values.append(charts.Value(result.row.label, center(result, OURS) or 0.0, low, high, MEAN))
+        values.append(charts.Value(result.row.label, center(result, OURS) or 0.0, low, high, MEAN_OF_SEEDS))
         values += [charts.Value(result.row.label, score, series=SEED) for score in result.scores.values()]
     title = f"{unit} of each seed" + (f": {group.title}" if group.title else "")
     chart = Chart(title, SEED_DESCRIPTION, (charts.dots(values, unit, look_of=LOOKS),))

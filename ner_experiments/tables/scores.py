@@ -109,7 +109,11 @@ class Result:
 
     @cached_property
     def measured(self) -> Summary | None:
-        return statistics.summarize(self.scores.values()) if self.scores else None
+        """The mean of its scores; of F1 and accuracy with an interval from 0 to 100 at most."""
+        if not self.scores:
+            return None
+        found = statistics.summarize(self.scores.values())
+        return found.within(0, 100) if self.runs else found
 
     @cached_property
     def counts(self) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.runs.artifacts import LOG, TEST_LOG
 from ner_experiments.training.checkpoints import BestWeights
 from ner_experiments.training.schedule import Schedule
+from ner_experiments.utils import clock
 from ner_experiments.utils.files import write_csv
 
 
@@ -33,7 +33,7 @@ class EpochLog(Callback):
         self.before = {"seconds": 0.0, "train_seconds": 0.0}
 
     def state_dict(self) -> dict[str, Any]:
-        spent = {"seconds": time.perf_counter() - self.started, "train_seconds": self.trained - self.started}
+        spent = {"seconds": clock.now() - self.started, "train_seconds": self.trained - self.started}
         return {
             "rows": self.rows,
             "loss": float(self.loss),
@@ -48,10 +48,10 @@ class EpochLog(Callback):
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
         """Start the clock. A resumed epoch does not fire `on_train_epoch_start`."""
-        self.started = self.trained = time.perf_counter()
+        self.started = self.trained = clock.now()
 
     def on_train_epoch_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.started = self.trained = time.perf_counter()
+        self.started = self.trained = clock.now()
         self.before = dict.fromkeys(self.before, 0.0)
         self.loss, self.penalty, self.sentences = 0.0, 0.0, 0
 
@@ -62,7 +62,7 @@ class EpochLog(Callback):
         if module.penalty is not None:
             self.penalty = self.penalty + module.last_penalty.double() * len(batch.lengths)
         self.sentences += len(batch.lengths)
-        self.trained = time.perf_counter()
+        self.trained = clock.now()
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
         """Add the epoch's row. Lightning calls this after the epoch's validation."""
@@ -73,7 +73,7 @@ class EpochLog(Callback):
             "learning_rate": parameter_groups(trainer)[0]["lr"],
             "tokens": trainer.train_dataloader.tokens,
             "train_seconds": self.before["train_seconds"] + self.trained - self.started,
-            "seconds": self.before["seconds"] + time.perf_counter() - self.started,
+            "seconds": self.before["seconds"] + clock.now() - self.started,
         }
         self.rows.append(row)
         if trainer.is_global_zero:

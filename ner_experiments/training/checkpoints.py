@@ -56,6 +56,7 @@ class LastCheckpoint(Checkpoint):
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
         """Poll, except after an epoch's last batch, from where Lightning could not resume with the validation."""
+        self.sigterm.at_once = False
         within = not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
         if within and (trainer.world_size == 1 or trainer.global_step % STEPS == 0):
             self.poll(trainer)

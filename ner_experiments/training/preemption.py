@@ -17,10 +17,13 @@ class Sigterm:
     """Handler of SIGTERM and of Ctrl-C; `received` says whether this process has been asked to exit.
 
     A second Ctrl-C ends the process at once.
+
+    at_once: whether there is no work to lose, so that a signal ends the process where it arrives, such as in the
+        compilation of kernels. `LastCheckpoint` sets it to False at the first step.
     """
 
-    def __init__(self) -> None:
-        self.received = False
+    def __init__(self, *, at_once: bool = False) -> None:
+        self.received, self.at_once = False, at_once
         self.status = 128 + signal.SIGTERM
 
     def handle(self, number: int, frame: FrameType | None) -> None:
@@ -29,9 +32,11 @@ class Sigterm:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
                 os.kill(os.getpid(), signal.SIGINT)
             self.status = 128 + signal.SIGINT
-            if os.environ.get("LOCAL_RANK", "0") == "0":
+            if os.environ.get("LOCAL_RANK", "0") == "0" and not self.at_once:
                 print(STOPPING, file=sys.stderr, flush=True)
         self.received = True
+        if self.at_once:
+            self.exit_if_requested()
 
     def install(self) -> None:
         """Become the process's handler. Does nothing outside the main thread, where Python allows no handlers.
@@ -56,13 +61,13 @@ STOPPING = (
 
 
 @contextmanager
-def sigterm_handler() -> Iterator[Sigterm]:
+def sigterm_handler(*, at_once: bool = False) -> Iterator[Sigterm]:
     """Context with a new `Sigterm` as the process's handler. The previous handlers are restored at the end.
 
     If a signal was received, the process then exits, even if the block has failed: a sweep must not go on to its next
     job.
     """
-    sigterm, before = Sigterm(), {number: signal.getsignal(number) for number in SIGNALS}
+    sigterm, before = Sigterm(at_once=at_once), {number: signal.getsignal(number) for number in SIGNALS}
     sigterm.install()
     try:
         yield sigterm

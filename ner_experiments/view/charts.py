@@ -49,6 +49,8 @@ VERDICTS = {
     **dict.fromkeys(("open", "undecided"), MUTED),
 }
 """Color of each verdict; a verdict of other words is as gray as an open one."""
+FEW = 10
+"""Number of whole numbers up to which each has a tick."""
 ROTATED = 40
 """Letters of all choices of an axis together, from which their names are slanted."""
 
@@ -302,7 +304,7 @@ def along(points: Sequence[Point], title: str, domain: Sequence[float], *, ticks
     whole = all(value == int(value) for value in values)
     form = "~g" if log else "d" if whole else "~r"
     look = {"grid": False, "tickMinStep": 1 if whole else 0, "format": form}
-    if ticks:
+    if ticks or (whole and not log and len({*values}) <= FEW):  # between 1 and 2 there would be another 2
         look |= {"values": sorted({*values}), "labelOverlap": "greedy"}
     elif log:
         look |= {"tickCount": 5, "labelOverlap": "greedy"}

@@ -292,17 +292,19 @@ def test_every_output_of_a_folder_names_the_files(
         Path(name).write_text(line, encoding="utf-8")
     Path("texts/sub/logo.png").write_bytes(b"\x89PNG\r\n\0")
     Path("texts/zeros").write_bytes(b"PK\0")
+    Path("texts/readme.md").write_text("# Texts\n")
     Path("texts/.git").mkdir()
     Path("texts/.git/hidden.txt").write_text("hidden")
     assert cli(["predict", str(toy_run), "texts", "--lines", "--output", output, "--to", "out"]) == 0
     assert names_in(output, Path("out")) == names
     assert [it.split(": ")[:3] for it in caplog.messages] == [
+        ["passed over", "texts/readme.md", "not plain text, by its name; to tag it, name it"],
         ["passed over", "texts/sub/logo.png:1", "not UTF-8 (invalid start byte at byte 1 of the line)"],
         ["passed over", "texts/zeros:1", "NUL byte"],
     ]
     said = capsys.readouterr().err
     found = len(mentions(predict(capsys, toy_run, *names, "--lines")))
-    assert said == f"files tagged: 3, 2 passed over; written to out: 3 sentences, {found} mentions\n"
+    assert said == f"files tagged: 3, 3 passed over; written to out: 3 sentences, {found} mentions\n"
 
 
 def test_a_folder_without_text_is_refused(

@@ -109,7 +109,7 @@ def test_seeds_are_points_and_their_interval_is_drawn_as_far_as_there_is_room() 
     page = Page(table, (Result(table.rows[0], {1: 50.0, 2: 51.0}, trained("weibo", 0.5)),))
     (plot,) = plots.seed_plots(page)
     assert [(row["series"], row["x"]) for row in drawn.data(plot.chart)] == [
-        ("mean", 50.5),
+        ("mean, 95 % t-interval", 50.5),
         ("one seed", 50.0),
         ("one seed", 51.0),
     ]

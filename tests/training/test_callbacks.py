@@ -15,7 +15,7 @@ def test_a_resumed_epoch_has_the_seconds_before_and_after_the_interruption(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(callbacks.time, "perf_counter", lambda: now)
+    monkeypatch.setattr(callbacks.clock, "now", lambda: now)
     module: Any = SimpleNamespace(penalty=None, report={"f1": 0.5, "types": {}})
     trainer: Any = SimpleNamespace(
         current_epoch=0,

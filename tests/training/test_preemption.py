@@ -26,6 +26,22 @@ def test_a_signal_ends_the_process_even_if_the_run_fails(number: signal.Signals,
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_the_process_where_it_arrives_if_there_is_no_work_to_lose(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in the compilation of kernels before the first step, which takes many seconds."""
+
+    def run() -> None:
+        with sigterm_handler(at_once=True):
+            signal.raise_signal(number)
+            raise AssertionError("not reached")
+
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert (ended.value.code, capsys.readouterr().err) == (128 + number, "")
+
+
 def test_a_failure_without_a_signal_stays_a_failure() -> None:
     with pytest.raises(ValueError, match="not finite"), sigterm_handler():
         raise ValueError("the loss is not finite")

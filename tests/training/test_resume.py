@@ -69,7 +69,7 @@ def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
     """Checkpoints are written on the signal alone here, so the run can only resume from those."""
     run, broken, log = WITHOUT_CHECKPOINTS, tmp_path / "broken", tmp_path / "log"
     whole, lines = whole_run
-    for share in (0.11, 0.17, 0.17):
+    for share in (0.2, 0.17, 0.17):
         assert killed.run([*run, f"output_dir={broken}"], log, int(share * lines), how) == status
     assert killed.run([*run, f"output_dir={broken}"], log) == 0
     text = log.read_text()

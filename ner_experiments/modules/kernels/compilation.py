@@ -23,6 +23,7 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from ner_experiments.utils import clock
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.machine import has_avx512, usable_cores
@@ -77,7 +78,7 @@ def compile_in_turn(compile_or_load: Callable[[Any], Any], lock: Path | None, si
     """
     if lock is None:
         announce(None)
-    with ONE_THREAD, paused_garbage_collection(), ExitStack() as stack:
+    with ONE_THREAD, clock.stopped(), paused_garbage_collection(), ExitStack() as stack:
         if lock is not None and not locked:
             with suppress(OSError):  # such as a disk that has become read-only
                 stack.enter_context(hold_lock(lock, wait=True))
