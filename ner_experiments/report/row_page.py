@@ -105,7 +105,7 @@ def type_section(runs: Runs) -> Section | None:
     for name in names:
         reports = [of_run[name] for of_run in types.values() if name in of_run]
         parts = {
-            key: summarize(100 * report[key] for report in reports).within(0, 100)
+            key: summarize(100 * report[key] for report in reports).within(0.0, 100.0)
             for key in ("precision", "recall", "f1")
         }
         lines.append(
@@ -132,7 +132,8 @@ def length_section(runs: Runs) -> Section | None:
     if not names:
         return None
     means = [
-        summarize(of_run[name] for of_run in f1.values() if name in of_run).within(0, 100) for name in names
+        summarize(of_run[name] for of_run in f1.values() if name in of_run).within(0.0, 100.0)
+        for name in names
     ]
     bars = [Value(name, mean.mean, mean.low, mean.high) for name, mean in zip(names, means, strict=True)]
     lines = [[bar.row, f"{bar.value:.2f}", interval(bar)] for bar in bars]

@@ -109,11 +109,11 @@ class Result:
 
     @cached_property
     def measured(self) -> Summary | None:
-        """The mean of its scores; of F1 and accuracy with an interval from 0 to 100 at most."""
+        """The mean of its scores as it is displayed: of F1 and accuracy, with an interval from 0 to 100 at most."""
         if not self.scores:
             return None
         found = statistics.summarize(self.scores.values())
-        return found.within(0, 100) if self.runs else found
+        return found.within(0.0, 100.0) if self.runs else found
 
     @cached_property
     def counts(self) -> np.ndarray:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ner_experiments.analysis import statistics
 from ner_experiments.tables import code_remarks, dominant_sentence, sweep_registration
 from ner_experiments.tables.differences import (
     ALL_PAIRS,
@@ -301,9 +302,9 @@ def row_record(result: Result) -> dict[str, Any]:
 
 
 def measured_record(result: Result) -> dict[str, Any] | None:
-    ours, against = result.measured, result.against
-    if ours is None:
+    if not result.scores:
         return None
+    ours, against = statistics.summarize(result.scores), result.against
     return {
         "mean": ours.mean,
         "sd": ours.sd,
