@@ -71,8 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ner_experiments.comparison.comparison import Comparison
     from ner_experiments.utils.terminal import print_markdown
 
-    if arguments.against_runs and not arguments.against:
+    if arguments.against_runs is not None and not arguments.against:
         raise ValueError("--against-runs belongs to --against")
+    if not arguments.smallest_effect > 0:
+        raise ValueError(f"--smallest-effect: expected a number above 0, got {arguments.smallest_effect}")
     if arguments.dataset and not arguments.publish:
         raise ValueError("--dataset belongs to --publish")
     compared = systems.score(
@@ -116,8 +118,12 @@ def published(arguments: argparse.Namespace) -> Published | None:
         return None
     if not (found := SCORE.fullmatch(arguments.against.replace(" ", ""))):
         raise ValueError(f"--against: expected an F1 such as 91.21 or 91.21±0.22, got {arguments.against!r}")
+    if not 1 <= float(found["mean"]) <= 100:
+        raise ValueError(f"--against: expected an F1 in percent, got {arguments.against}")
     sd = float(found["sd"]) if found["sd"] else None
-    runs = arguments.against_runs or 1
+    runs = 1 if arguments.against_runs is None else arguments.against_runs
+    if runs < 1:
+        raise ValueError(f"--against-runs: expected at least 1, got {runs}")
     if sd is not None and runs < 2:
         raise ValueError(
             f"--against: a deviation requires the number of its runs, as --against-runs 5, got {runs}"
@@ -127,9 +133,12 @@ def published(arguments: argparse.Namespace) -> Published | None:
 
 def columns(text: str) -> dict[str, int | str]:
     try:
-        return {"word": "auto", "tag": -1, **parse_columns(text)}
+        found = parse_columns(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    if others := {*found} - {"word", "tag"}:
+        raise argparse.ArgumentTypeError(f"expected columns of word and tag, got {others.pop()!r}")
+    return {"word": "auto", "tag": -1, **found}
 
 
 def renaming(text: str) -> tuple[str, str]:

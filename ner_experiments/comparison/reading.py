@@ -18,7 +18,7 @@ from ner_experiments.data.formats.annotated import Annotated
 from ner_experiments.data.formats.jsonl import MENTIONS, WORDS, first_of, records
 from ner_experiments.data.formats.layout import AUTO
 from ner_experiments.data.formats.options import TextOptions
-from ner_experiments.data.formats.registry import FORMATS, detect
+from ner_experiments.data.formats.registry import FORMATS, detect, format_of
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.schemes import schemes_of
 from ner_experiments.data.sentence import Sentence
@@ -43,6 +43,12 @@ ANSWERS = (*MENTIONS, "answer", "answers", "predictions", "output")
 _SURFACE = ("text", "mention", "name", "word", "span", "entity")
 _TYPE = ("type", "label", "entity_type", "entity_group", "tag", "category", "class", "entity")
 _START = ("start", "start_offset")
+
+WAYS_OUT = {
+    "data.columns.tag=": "--columns or --gold-columns tag=",
+    "set names to the tags in their order": "write tags by name, such as B-PER",
+}
+"""Settings of a corpus in messages of its readers -> what a comparison has in their place."""
 
 Answer = tuple[str, str]
 """Text and type of a mention whose place is not stated."""
@@ -106,7 +112,7 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
     with_unreachable: whether the gold mentions that a run's tokens cannot express are sentences' words, too.
     ValueError, with file and place, for a path that does not exist and a file that cannot be read.
     """
-    if path.is_dir() and path.name.startswith("seed-"):
+    if path.is_dir() and format_of(path) == "brat" and not any(path.rglob("*.ann")):
         path = predictions.file(path, TEST_PREDICTIONS)
     if not path.exists():
         raise ValueError(f"{path}: there is no such file")
@@ -149,7 +155,9 @@ def faultless(file: Files, reading: Any) -> Any:
         return reading()
     except ValueError as error:
         message = str(error).partition(" (to read it: ")[0]
-        raise ValueError(message.replace("data.columns.tag=", "--columns or --gold-columns tag=")) from None
+        for setting, way_out in WAYS_OUT.items():
+            message = message.replace(setting, way_out)
+        raise ValueError(message) from None
 
 
 def without_unreachable(sentence: Sentence) -> Sentence:

@@ -95,7 +95,7 @@ def file(run: Path, name: str) -> Path:
     expected = f"{run}: expected the folder of a finished run, but"
     if not run.exists():
         raise ValueError(f"{expected} there is no such folder")
-    seeds = ", ".join(sorted(each.parent.name for each in run.glob(f"seed-*/{name}")))
+    seeds = ", ".join(sorted(each.relative_to(run).parts[0] for each in run.glob(f"seed-*/{name}")))
     raise ValueError(f"{expected} it has no {name}" + (f"; its runs are {seeds}" if seeds else ""))
 
 

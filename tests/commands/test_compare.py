@@ -1,0 +1,184 @@
+"""`ner-experiments compare`: each option once, each message, and the same statistics as the table of a sweep."""
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import random_tags
+from cases import refused
+from in_process import Ner
+from toy_rows import TEST, TOY, finish
+
+from ner_experiments.config.compose import jobs
+from ner_experiments.data.tags import encode
+from ner_experiments.tables import sweeps
+
+A, B = "a=a/seed-*.conll", "b=b/run*.conll"
+GOLD = ("--gold", "gold.conll")
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gold and three files of a, which find more than those of b."""
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(0)
+    gold = [[(0, 1, "LOC")], *(random_tags.mentions(rng, 9) for _ in range(30))]
+
+    def write(name: str, mentions: list[list[tuple[int, int, str]]]) -> None:
+        Path(name).parent.mkdir(exist_ok=True)
+        blocks = (
+            "".join(f"w{n}{i} x {tag}\n" for i, tag in enumerate(encode(it, 9, "iob2")))
+            for n, it in enumerate(mentions)
+        )
+        Path(name).write_text("\n".join(blocks), encoding="utf-8")
+
+    write("gold.conll", gold)
+    write("train.conll", gold[:7])
+    for seed, number in ((2, 20), (10, 22), (1, 25)):
+        write(f"a/seed-{seed}.conll", [it if n < number else [] for n, it in enumerate(gold)])
+        write(f"b/run{seed}.conll", [it if n < number - 9 else [] for n, it in enumerate(gold)])
+    lines = zip(
+        *(Path(name).read_text().split("\n") for name in ("gold.conll", "a/seed-1.conll")), strict=True
+    )
+    Path("both.txt").write_text("\n".join(f"{a} {b.rpartition(' ')[2]}".strip() for a, b in lines))
+
+
+def f1(found: Any) -> list[float]:
+    return [it["measured"]["mean"] for it in found["systems"]]
+
+
+def test_files_are_the_seeds_of_systems(ner: Ner) -> None:
+    found = ner.json("compare", *GOLD, A, B)
+    one, other = found["systems"]
+    assert one["files"] == {seed: f"a/seed-{seed}.conll" for seed in ("1", "2", "10")}
+    assert other["files"] == {seed: f"b/run{seed}.conll" for seed in ("1", "2", "10")}
+    assert one["measured"]["n"] == 3
+    assert one["counts"]["10"]["gold"] == found["gold"]["mentions"]
+    assert found["signature"].startswith("strict|conlleval|tokens|BIO2|types:3|n:3|gold:")
+    assert found["verdict"].startswith("By F1 over 3 seeds, a is ahead of b")
+
+
+def test_gold_beside_predictions_and_columns_by_number(ner: Ner) -> None:
+    expected = f1(ner.json("compare", *GOLD, "a=a/seed-1.conll"))
+    assert f1(ner.json("compare", "a=both.txt")) == expected
+    assert f1(ner.json("compare", "--gold", "both.txt", "--gold-columns", "tag=2", "a=both.txt")) == expected
+    assert f1(ner.json("compare", *GOLD, "a=both.txt", "--columns", "word=0,tag=2")) == [100.0]
+    assert f1(ner.json("compare", "a=both.txt", "--gold-columns", "tag=3", "--columns", "tag=2")) == expected
+
+
+def test_gold_that_the_tokens_of_a_run_cannot_express_counts(ner: Ner) -> None:
+    folder = Path("row/seed-4/predictions")
+    folder.mkdir(parents=True)
+    (folder / "test.conll").write_text("ann B-PER B-PER\nis O O\n\u2400an B-PER O\n", encoding="utf-8")
+    Path("plain.conll").write_text("ann B-PER\nis O\n")
+    (alone,) = ner.json("compare", "run=row/seed-4")["systems"]
+    (beside,) = ner.json("compare", "--gold", "plain.conll", "run=row/seed-4")["systems"]
+    assert alone["counts"] == {"4": {"correct": 1, "predicted": 1, "gold": 2}}
+    assert beside["counts"] == {"4": {"correct": 1, "predicted": 1, "gold": 1}}
+
+
+def test_a_published_score_train_and_other_names_of_types(ner: Ner) -> None:
+    published = ("--against", "84.5 ± 2", "--against-runs", "5")
+    (system,) = ner.json("compare", *GOLD, A, *published)["systems"]
+    assert (system["published"], system["published_sd"], system["published_runs"]) == (84.5, 2.0, 5)
+    assert system["measured"]["difference"] == pytest.approx(system["measured"]["mean"] - 84.5)
+    assert "7 of the 31 sentences also occur in train." in ner("compare", *GOLD, A, "--train", "train.conll")
+    Path("other.conll").write_text(Path("gold.conll").read_text().replace("LOC", "GPE"))
+    other = ner.json("compare", *GOLD, "a=other.conll", "--map", "GPE=LOC")
+    assert f1(other) == [100.0]
+    assert "|types:3|map:GPE=LOC|" in other["signature"]
+
+
+def test_missing_sentences_and_the_signature(ner: Ner) -> None:
+    Path("part.conll").write_text(Path("gold.conll").read_text().partition("\n\n")[2])
+    found = ner.json("compare", *GOLD, "a=part.conll", "--missing", "empty")
+    (counts,) = found["systems"][0]["counts"].values()
+    assert counts["correct"] == counts["predicted"] == counts["gold"] - 1
+    assert "part.conll: missing sentences, counted as without a prediction: 1" in found["notes"]
+    signature = found["signature"].replace("|n:1|", "|n:5|")
+    same = ("compare", *GOLD, "a=gold.conll", "--signature")
+    assert f1(ner.json(*same, found["signature"])) == [100.0]
+    assert "; they differ in n:1" in ner.error(*same, signature)
+
+
+def test_other_outputs(ner: Ner) -> None:
+    assert ner("compare", *GOLD, A, B, "--csv").splitlines()[1].startswith("a,,,,False,79.8")
+    assert r"\begin{tabular}" in ner("compare", *GOLD, A, B, "--latex")
+    assert ner("compare", *GOLD, A, B, "--report", "pages") == "pages/index.html\n"
+    pages = {it.name: it.read_text() for it in Path("pages").glob("*.html")}
+    assert {*pages} == {"index.html", "system-1.html", "system-2.html", "disagreements.html"}
+    assert "is ahead of b" in pages["index.html"]
+    assert "b/run10.conll" in pages["system-2.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    refused(
+        """
+a/seed-1.conll -> a/seed-1.conll: expected NAME=FILES, such as mine=a/seed-1.conll
+=a/seed-1.conll -> =a/seed-1.conll: expected NAME=FILES
+a=a/*.txt -> a: there is no file a/*.txt
+a=a/seed-1.conll a/seed-1.conll -> a: a/seed-1.conll stands twice
+a=gold.conll a=both.txt -> a=both.txt: a name stands twice
+a=a -> a: expected the folder of a finished run, but it has no predictions/test.conll
+a=row -> row: expected the folder of a finished run, but it has no predictions/test.conll; its runs are seed-1
+a=a/seed-1.conll --gold nothing -> nothing: there is no such file
+a=a/seed-1.conll --gold empty -> empty: test has no sentence
+a=low.conll --gold gold.conll -> low.conll: its types are loc, org, per, those of gold LOC, ORG, PER; --map loc=LOC
+a=a/seed-1.conll -> without gold tags beside those of predictions, state the gold file with --gold
+a=some.jsonl -> some.jsonl: it is no file of columns, which can have gold beside predictions: state the gold file
+a=both.txt b=less.txt -> both.txt and less.txt have 31 and 30 sentences: state the gold file with --gold
+a=both.txt b=wrong.txt -> both.txt:1 and wrong.txt:1 have another gold: state the gold file with --gold
+a=ids.jsonl --gold gold.conll -> ids.jsonl:1: no name for tag 1: write tags by name, such as B-PER
+a=gold.conll --gold untagged -> (columns are split at spaces and tabs; --columns or --gold-columns tag=NUMBER states
+a=both.txt --against x -> --against: expected an F1 such as 91.21 or 91.21±0.22, got 'x'
+a=both.txt --against 0.91 -> --against: expected an F1 in percent, got 0.91
+a=both.txt --against 91±1 -> --against: a deviation requires the number of its runs, as --against-runs 5, got 1
+a=both.txt --against 91 --against-runs 0 -> --against-runs: expected at least 1, got 0
+a=both.txt --against-runs 5 -> --against-runs belongs to --against
+a=both.txt --smallest-effect 0 -> --smallest-effect: expected a number above 0, got 0.0
+"""
+    ),
+)
+def test_wrong_arguments(ner: Ner, arguments: str, message: str) -> None:
+    both = Path("both.txt").read_text()
+    Path("low.conll").write_text(re.sub(r"-(\w+)", lambda it: it[0].lower(), Path("gold.conll").read_text()))
+    Path("less.txt").write_text(both.partition("\n\n")[2])
+    Path("wrong.txt").write_text(both.replace("B-LOC", "O", 1))
+    Path("some.jsonl").write_text('{"tokens": ["a"], "entities": [[0, 1, "LOC"]]}\n')
+    Path("ids.jsonl").write_text('{"tokens": ["a"], "ner_tags": [1]}\n')
+    Path("untagged").write_text("a 1\nb 2\n")
+    Path("empty").touch()
+    Path("row/seed-1/predictions").mkdir(parents=True)
+    Path("row/seed-1/predictions/test.conll").touch()
+    assert message in ner.error("compare", *arguments.split(" "))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("--map GPE", "expected OLD=NEW, such as GPE=LOC, got 'GPE'"), ("--columns tga=1", "got 'tga'")],
+)
+def test_wrong_options(ner: Ner, capsys: pytest.CaptureFixture[str], option: str, message: str) -> None:
+    with pytest.raises(SystemExit):
+        ner("compare", "a=both.txt", *option.split(" "))
+    assert message in capsys.readouterr().err
+
+
+def test_statistics_are_those_of_the_table_of_a_sweep(ner: Ner) -> None:
+    overrides, folders = ["model=residual", *TOY], {}
+    for layers, wrong in ((2, (10, 12, 17)), (3, (1, 2, 4))):
+        for seed, number in enumerate(wrong, start=1):
+            folder = finish([*overrides, f"layers={layers}", "output_dir=outputs"], seed, number)
+            folders[layers] = f"{layers} layers={folder.parent}/seed-*"
+    swept = [*overrides, "layers=2,3", "seed=1,2,3"]
+    sweeps.record(sweeps.of_jobs(jobs(swept), "", swept), Path("outputs"))
+    Path("toy.conll").write_text(
+        "\n".join("".join(f"{w} {t}\n" for w, t in zip(it.words, it.tags, strict=True)) for it in TEST),
+        encoding="utf-8",
+    )
+    (expected,) = ner.json("table", "layers")["pairs"]
+    (found,) = ner.json("compare", "--gold", "toy.conll", *folders.values())["pairs"]
+    assert found.pop("seeds") == expected.pop("seeds")
+    assert found == pytest.approx({**expected, "a": "2 layers", "b": "3 layers"}, rel=1e-12)
