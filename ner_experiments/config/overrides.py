@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache
+from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -163,7 +164,9 @@ def check_choice(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
     if choice not in options(group):
         name = choice if isinstance(choice, str) else item.get_value_string()
-        raise ValueError(f"{item.input_line}: {group} has no {name!r}{did_you_mean(name, options(group))}")
+        here = Path("conf", group, f"{name}.yaml")  # where `data new` and `new` write outside a checkout
+        more = f"; for {here}: --config-dir conf" if here.is_file() else did_you_mean(name, options(group))
+        raise ValueError(f"{item.input_line}: {group} has no {name!r}{more}")
 
 
 @cache

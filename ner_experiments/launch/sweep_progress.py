@@ -175,8 +175,9 @@ class SweepProgress:
         else:
             done = Status(run.label, run.seed, DONE)
             status = status_of_folder(Path(found.result["folder"]), run.label) or done
-            # more than `wall` if the run was trained before
-            self.seconds[number] = max(wall, found.result["seconds"])
+            trained = found.result["seconds"]  # more than `wall` if the run was trained before
+            is_first = len(self.seconds) < self.at_a_time  # its process has also compiled kernels, perhaps
+            self.seconds[number] = trained if trained and is_first else max(wall, trained)
         self.statuses[number] = status
         if not self.is_live:
             text = outcome(status, None if number in self.finished else wall)

@@ -62,6 +62,12 @@ def test_columns_header_and_encoding_are_found(capsys: pytest.CaptureFixture[str
     assert "written: conf/data/mine.yaml\nnext: ner-experiments train data=mine --config-dir conf" in out
 
 
+def test_a_config_that_is_not_read_names_the_option_that_reads_it(ner: Ner) -> None:
+    new(*written(train__txt=20 * "Mia\tS-PER\nlief\tO\n\n", dev__txt="Mia\tS-PER\n"))
+    said = "data=mine: data has no 'mine'; for conf/data/mine.yaml: --config-dir conf\n"
+    assert ner.error("train", "data=mine").startswith(said)
+
+
 def test_a_file_too_short_to_hold_out_dev_is_named(capsys: pytest.CaptureFixture[str], ner: Ner) -> None:
     files = written(train__txt=5 * "Mia\tS-PER\nlief\tO\n\n")
     new(*files)

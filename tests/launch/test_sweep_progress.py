@@ -84,6 +84,18 @@ def test_a_run_that_was_trained_before_counts_with_its_own_time(
     assert err.startswith("layers=2 seed=1 finished before\n1 of 4 done")
 
 
+def test_the_first_jobs_count_without_what_their_processes_do_once(
+    tmp_path: Path, clock: SimpleNamespace
+) -> None:
+    """Such as the compilation of kernels: here half a minute beside ten seconds of training."""
+    with SweepProgress(jobs(tmp_path), at_a_time=1) as progress:
+        for number, wall in enumerate((40, 20)):
+            progress.started(number)
+            clock.now += wall
+            end(progress, number, 10.0)
+        assert progress.seconds == {0: 10.0, 1: 20.0}
+
+
 def test_lines_say_what_varies_and_notes_come_once(
     tmp_path: Path, clock: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
