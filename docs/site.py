@@ -36,6 +36,7 @@ SECTIONS = {
     "Architectures": ["docs/architectures.md", "docs/own_architecture.md"],
     "Results": [
         *(
+            "docs/compare.md",
             "docs/statistics.md",
             "docs/report.md",
             "docs/reliability.md",

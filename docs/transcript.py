@@ -32,6 +32,7 @@ def main(page: Path) -> None:
     folder = ROOT / "outputs" / "transcripts" / page.stem
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    (folder / "docs").symlink_to(ROOT / "docs")  # files that commands read
     for match in list(BLOCKS.finditer(text)):
         output = shortened(printed(match["command"], folder), match["omitted"])
         block = f"```sh\n{match['command']}```\n\n{match['marker'] or ''}```text\n{output}\n```"

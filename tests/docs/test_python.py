@@ -13,14 +13,15 @@ def test_its_cells_run_in_turn(
 ) -> None:
     """The results of the toy are found again in what the later cells print."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "results").symlink_to(ROOT / "results")
+    for folder in ("docs", "results"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     names: dict[str, object] = {}
     printed = []
     for cell in json.loads((ROOT / "docs/python.ipynb").read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), names)
             printed.append(capsys.readouterr().out.splitlines())
-    first, sweep, tagged, read, table, compared, archived = printed
+    first, sweep, tagged, read, table, compared, others, archived = printed
     assert first[0].startswith("outputs/python/toy_en-residualbilstm-crf-")
     assert len(sweep) == len(set(sweep)) == len(table) == 4
     assert sweep[2].startswith(first[0])
@@ -31,4 +32,5 @@ def test_its_cells_run_in_turn(
     assert compared[0].startswith("Summary(mean=")
     assert "Welch t" in compared[1]
     assert "mean=0.0," not in compared[1]
+    assert others[1:] == ["spacy      87.06 (3)", "crfsuite   88.44 (1)"]
     assert len(archived) == len([*(ROOT / "results/yang2020_table9/runs").glob("*.json")])
