@@ -217,6 +217,14 @@ def sentences_of(text: Text, files: Sequence[Found]) -> list[Predicted]:
     return [made[*it.mentions, *it.nowhere] for it in files]
 
 
+def uncut(gold: Sequence[Text], file: Aligned, sentences: Iterable[Predicted]) -> list[Predicted]:
+    """The tagged sentences of a file, without the cuts that the mentions of other files make."""
+    return [
+        it if it.num_tokens == len(text.words) else sentences_of(text, [found])[0]
+        for text, found, it in zip(gold, file.sentences, sentences, strict=True)
+    ]
+
+
 def token_accuracy(gold: Sequence[Text], sentences: Sequence[Predicted]) -> float:
     """Share of the tokens of gold that have its IOB2 tag, as conlleval prints it; all parts of one that was cut."""
     correct = total = 0

@@ -115,7 +115,7 @@ class Comparison(TableView):
         runs = self.compared.runs
         every = dimensions(runs[0].train, "mentions")
         named = {name: every[name] for name in (TYPE, SEEN) if name in every}
-        found = errors_in_predictions([run.sentences for run in runs], "mentions", named)
+        found = errors_in_predictions([run.uncut for run in runs], "mentions", named)
         return {(run.label, run.metrics["seed"]): it for run, it in zip(runs, found, strict=True)}
 
     def of_system(self, result: Result) -> list[Errors]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.analysis.row_errors import RowErrors
-from ner_experiments.comparison.aligning import Aligned, align, tagged, token_accuracy, without_overlap
+from ner_experiments.comparison.aligning import Aligned, align, tagged, token_accuracy, uncut, without_overlap
 from ner_experiments.comparison.reading import (
     GOLD,
     GOLD_BESIDE,
@@ -166,6 +166,7 @@ def score(
                 seed=seed,
                 data=data,
                 token_accuracy=token_accuracy(gold_texts.sentences, sentences[name, seed]),
+                uncut=uncut(gold_texts.sentences, aligned[name, seed], sentences[name, seed]),
                 train=known,
                 notes=notes_on(files[name, seed], aligned[name, seed]),
             )

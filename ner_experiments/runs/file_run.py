@@ -19,10 +19,12 @@ from ner_experiments.utils.f1 import f1_score
 class FileRun(Run):
     """A file of predictions; `folder` is its path.
 
-    sentences: gold and predicted tags. train: the sentences of train, if they are known. notes: on its reading.
+    sentences: gold and predicted tags, on words that the files of a comparison share. uncut: as without other files, so
+    that its scores do not depend on them. train: the sentences of train, if they are known. notes: on its reading.
     """
 
     sentences: Sequence[Predicted]
+    uncut: Sequence[Predicted]
     train: Sequence[Sentence] | None = None
     notes: tuple[str, ...] = ()
 

@@ -7,8 +7,9 @@ import json
 import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from pathlib import Path
+from typing import Any
 
 import pytest
 import random_tags
@@ -19,8 +20,8 @@ from ner_experiments.data.tags import encode
 Mention = tuple[int, int, str]
 Sentences = list[list[int]]
 """For each sentence where its tokens end, after where it starts."""
-Written = tuple[str, int, int]
-"""Content of a file; its number of mentions, and of those that are gold."""
+Counts = list[int]
+"""Number of mentions of a file, and of those that are gold."""
 
 
 def overlaps(mention: Mention, others: Iterable[Mention]) -> bool:
@@ -84,7 +85,9 @@ def offsets(ends: list[int], text: str, mentions: set[Mention], rng: random.Rand
 Write = Callable[[list[int], str, set[Mention], random.Random], str]
 
 
-def mentioning(rng: random.Random, text: str, gold: Sentences, likely: set[Mention], write: Write) -> Written:
+def mentioning(
+    rng: random.Random, text: str, gold: Sentences, likely: set[Mention], write: Write
+) -> tuple[str, int, int]:
     content, number, correct = "", 0, 0
     for ends in sentences_of(rng, len(text), gold):
         found = mentions_in(rng, ends, likely, nested=write is not columns)
@@ -93,7 +96,9 @@ def mentioning(rng: random.Random, text: str, gold: Sentences, likely: set[Menti
     return content, number, correct
 
 
-def answering(rng: random.Random, text: str, gold: Sentences, likely: set[Mention], _: Write) -> Written:
+def answering(
+    rng: random.Random, text: str, gold: Sentences, likely: set[Mention], _: Write
+) -> tuple[str, int, int]:
     """Lists of mentions without offsets: each stands at its first free occurrence, of whole tokens if there is one."""
     content, number, found = "", 0, set[Mention]()
     repeats = rng.random() < 0.5
@@ -119,9 +124,8 @@ def answering(rng: random.Random, text: str, gold: Sentences, likely: set[Mentio
 FORMS = [(mentioning, columns), (mentioning, tokens), (mentioning, offsets), (answering, columns)]
 
 
-@pytest.mark.parametrize("nested", [False, True], ids=["flat gold", "nested gold"])
-@pytest.mark.parametrize("seed", range(8))
-def test_counts_are_those_of_sets(tmp_path: Path, seed: int, nested: bool) -> None:
+def made(folder: Path, seed: int, number: int, *, nested: bool) -> tuple[Path, int, list[Path], list[Counts]]:
+    """A gold file and its number of mentions, and files of predictions in all forms with their counts."""
     rng = random.Random(seed)
     lengths = [rng.choice([1, 2, 5, 9, 20]) for _ in range(6)]
     text = "".join(rng.choices("aab.", k=sum(lengths)))
@@ -129,24 +133,40 @@ def test_counts_are_those_of_sets(tmp_path: Path, seed: int, nested: bool) -> No
         sorted({start, start + length, *(rng.randint(start, start + length) for _ in range(length // 2))})
         for start, length in zip(accumulate(lengths, initial=0), lengths, strict=False)
     ]
-    likely = [mentions_in(rng, ends, {(ends[0], ends[1], "LOC")}, nested=nested) for ends in gold]
-    every = set[Mention]().union(*likely, [(gold[0][0], gold[0][1], "LOC")])
-    likely[0] |= {it for it in every if it[:2] == (gold[0][0], gold[0][1])} if nested else set()
-    every = set[Mention]().union(*likely)
+    mentions = [mentions_in(rng, ends, {(*ends[:2], "PER")}, nested=nested) for ends in gold]
+    mentions[0] = {(gold[0][0], gold[0][1], "LOC")}
     write = tokens if nested else columns
-    path = tmp_path / "gold"
-    path.write_text("".join(write(ends, text, it, rng) for ends, it in zip(gold, likely, strict=True)))
-    expected, paths = [], []
-    for number in range(60):
-        make, form = FORMS[number % 4]
+    path = folder / "gold"
+    path.write_text("".join(write(*it, rng) for it in zip(gold, repeat(text), mentions, strict=False)))
+    every, paths, expected = set[Mention]().union(*mentions), [], []
+    for n in range(number):
+        make, form = FORMS[n % len(FORMS)]
         content, *counts = make(rng, text, gold, every, form)
-        expected.append(counts)
-        paths.append(tmp_path / f"{number}.{'conll' if make is mentioning and form is columns else 'jsonl'}")
+        paths.append(folder / f"{n}.txt")
         paths[-1].write_text(content, encoding="utf-8")
-    runs = ner_experiments.compare(path, {"a": paths}).compared.runs
-    tests = [run.metrics["test"] for run in runs]
+        expected.append(counts)
+    return path, len(every), paths, expected
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["flat gold", "nested gold"])
+@pytest.mark.parametrize("seed", range(8))
+def test_counts_are_those_of_sets(tmp_path: Path, seed: int, nested: bool) -> None:
+    gold, number, paths, expected = made(tmp_path, seed, 60, nested=nested)
+    tests = [run.metrics["test"] for run in ner_experiments.compare(gold, {"a": paths}).compared.runs]
     assert [[it["predicted"], it["correct"]] for it in tests] == expected
-    assert {it["gold"] for it in tests} == {len(every)}
+    assert {it["gold"] for it in tests} == {number}
+
+
+@pytest.mark.parametrize("seed", [0, 10, 17, 19])
+def test_no_score_depends_on_other_systems_or_their_order(tmp_path: Path, seed: int) -> None:
+    gold, _, paths, _ = made(tmp_path, seed, 24, nested=seed % 2 == 1)
+
+    def scores(*paths: Path) -> dict[str, Any]:
+        systems = ner_experiments.compare(gold, {it.name: it for it in paths}).record()["systems"]
+        return {it["name"]: (it["measured"], it["counts"], it["other_scores"]) for it in systems}
+
+    alone = {name: found for path in paths for name, found in scores(path).items()}
+    assert scores(*paths) == scores(*reversed(paths)) == alone
 
 
 @pytest.mark.parametrize(
@@ -156,7 +176,6 @@ def test_counts_are_those_of_sets(tmp_path: Path, seed: int, nested: bool) -> No
         ("an B-PER\nn I-PER\nis O\n\nrome B-LOC\n\n\u3000 B-LOC\n", 3, 3),
         ("an B-PER\nn B-PER\nis O\nrome B-LOC\n\u3000 B-LOC\n", 2, 4),
     ],
-    ids=["same tokens", "other tokens", "other sentences"],
 )
 def test_mentions_of_white_space_count(tmp_path: Path, file: str, correct: int, predicted: int) -> None:
     """Some corpora have tokens of U+3000; gold is the first file."""
