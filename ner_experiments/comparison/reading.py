@@ -15,7 +15,7 @@ from typing import Any
 from ner_experiments.data.files import ColumnFiles, Files
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats.annotated import Annotated
-from ner_experiments.data.formats.jsonl import MENTIONS, WORDS, first_of, records
+from ner_experiments.data.formats.jsonl import MENTIONS, TAGS, WORDS, first_of, records
 from ner_experiments.data.formats.layout import AUTO
 from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.formats.registry import FORMATS, detect, format_of
@@ -40,6 +40,8 @@ OFFSETS = "offsets"
 """The scheme of a file that states mentions, not tags."""
 ANSWERS = (*MENTIONS, "answer", "answers", "predictions", "output")
 """Keys of lists of mentions without offsets."""
+KEYS = frozenset((*MENTIONS, *TAGS, "annotations"))
+"""Keys of mentions with offsets and of tags, of which a record of JSON Lines has one."""
 _SURFACE = ("text", "mention", "name", "word", "span", "entity")
 _TYPE = ("type", "label", "entity_type", "entity_group", "tag", "category", "class", "entity")
 _START = ("start", "start_offset")
@@ -117,8 +119,12 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
     if not path.exists():
         raise ValueError(f"{path}: there is no such file")
     name, _ = detect(path, None)
-    if name.startswith("jsonl") and (found := list_of_answers(path)):
-        return found
+    if name.startswith("jsonl"):
+        if found := list_of_answers(path):
+            return found
+        if not any(KEYS.intersection(record) for _, _, record in records(path, UTF_8, Remarks())):
+            rule = f"no record has mentions with offsets ({', '.join(MENTIONS)}) or tags ({', '.join(TAGS)})"
+            raise ValueError(f"{path}: {rule}")
     remarks = Remarks()
     if name == "conll":
         return of_columns(path, columns, remarks, with_unreachable=with_unreachable)
@@ -193,7 +199,7 @@ def list_of_answers(path: Path) -> Texts | None:
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError(f"{place}: expected a text or a list of tokens, got {truncated_repr(words)}")
         sentences.append(Text(tuple(words), (), place, tuple(listed)))
-    return Texts(path, sentences, OFFSETS) if any(it.answers for it in sentences) else None
+    return Texts(path, sentences, OFFSETS) if sentences else None
 
 
 def answers_of(value: Any, place: str) -> list[Answer] | None:

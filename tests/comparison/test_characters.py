@@ -101,10 +101,10 @@ def answering(
 ) -> tuple[str, int, int]:
     """Lists of mentions without offsets: each stands at its first free occurrence, of whole tokens if there is one."""
     content, number, found = "", 0, set[Mention]()
-    repeats = rng.random() < 0.5
+    repeats, key, nothing = rng.random() < 0.5, rng.choice(["mentions", "answer"]), rng.random() < 0.1
     for ends in gold:
         listed = []
-        for start, end, kind in sorted(mentions_in(rng, ends, likely, nested=True)):
+        for start, end, kind in [] if nothing else sorted(mentions_in(rng, ends, likely, nested=True)):
             surface = text[start:end] if rng.random() < 0.9 else rng.choice(["zz", "a", "ba"])
             listed.append([" ".join(surface) if rng.random() < 0.5 else surface, kind])
             places = [
@@ -117,7 +117,7 @@ def answering(
             found.update(places[:1])
         number += len(listed)
         sentence = {"text": text[ends[0] : ends[-1]]} if repeats else {}
-        content += json.dumps({**sentence, "mentions": listed}) + "\n"
+        content += json.dumps({**sentence, key: listed}) + "\n"
     return content, number, len(found & likely)
 
 
