@@ -20,7 +20,7 @@ from ner_experiments.config.conf import PACKAGE
 from ner_experiments.config.identity import counted
 from ner_experiments.config.safe_yaml import targets
 from ner_experiments.utils.files import json_digest
-from ner_experiments.utils.text import json_object, read_json_object
+from ner_experiments.utils.text import json_object, listed, read_json_object
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -248,8 +248,7 @@ def _shown(names: Sequence[str]) -> str:
     """The files of modules, three at most, such as "ner_experiments/models/residual.py and 2 more"."""
     files = [_file(name) for name in names[:SHOWN]]
     more = [f"{len(names) - SHOWN} more"] if len(names) > SHOWN else []
-    *first, last = [*files, *more] or [""]
-    return f"{', '.join(first)} and {last}" if first else last
+    return listed([*files, *more])
 
 
 def _file(name: str) -> str:

@@ -14,11 +14,12 @@ from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import display_name, varying
 from ner_experiments.tables import sweep_registration
 from ner_experiments.tables.effects import Effects
-from ner_experiments.tables.pairs import Pair, against_leaders, listed
+from ner_experiments.tables.pairs import Pair, against_leaders
 from ner_experiments.tables.plots import Plot, score_plots, seed_plots, settings
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.table_view import TableView
+from ner_experiments.utils.text import listed
 from ner_experiments.view import cells, pages
 from ner_experiments.view.table import Grid, latex
 

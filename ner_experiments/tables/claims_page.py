@@ -16,11 +16,11 @@ from ner_experiments.analysis.statistics import Difference, summarize
 from ner_experiments.tables import claims, registered, results_folder, spec
 from ner_experiments.tables.claims import RUNGS, Claim, ClaimSource
 from ner_experiments.tables.experiments import row_settings, run_command
-from ner_experiments.tables.pairs import listed
 from ner_experiments.tables.registered import Outcome, Replication
 from ner_experiments.tables.registration import MOST_SEEDS
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.verdicts import TEST, ClaimTests, Decided, by_claim, decide
+from ner_experiments.utils.text import listed
 from ner_experiments.view import cells, charts, pages
 from ner_experiments.view.charts import ForestRow
 from ner_experiments.view.table import Grid

@@ -15,10 +15,11 @@ from typing import Any
 from ner_experiments.analysis import factorial, statistics
 from ner_experiments.analysis.factorial import Factorial, Term
 from ner_experiments.config.row_settings import CORPUS, compared, display_name, is_number
-from ner_experiments.tables.pairs import Pair, listed
+from ner_experiments.tables.pairs import Pair
 from ner_experiments.tables.plots import OURS, Plot, ends, settings, unit_of
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import ALPHA
+from ner_experiments.utils.text import listed
 from ner_experiments.view import cells, charts
 from ner_experiments.view.table import Grid
 from ner_experiments.view.vega import Chart

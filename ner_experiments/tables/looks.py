@@ -14,9 +14,10 @@ from typing import Generic, Protocol, TypeVar
 
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.tables import sweep_registration
-from ner_experiments.tables.pairs import Pair, compare_all, listed, mean
+from ner_experiments.tables.pairs import Pair, compare_all, mean
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import ALPHA, PairVerdict
+from ner_experiments.utils.text import listed
 
 Labels = tuple[str, str]
 

@@ -22,6 +22,7 @@ from ner_experiments.tables.significance import (
     seeds_to_detect,
 )
 from ner_experiments.tables.spec import SMALLEST_EFFECT
+from ner_experiments.utils.text import listed
 from ner_experiments.view import cells
 
 MAX_SEEDS = 1000
@@ -282,9 +283,3 @@ def more_seeds(open_pairs: Sequence[Pair]) -> str:
 
 def numbers(values: Sequence[int]) -> str:
     return f"{values[0]}" if len(values) == 1 else f"{values[0]} to {values[-1]}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """`a, b and c`."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

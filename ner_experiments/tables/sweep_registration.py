@@ -22,7 +22,7 @@ from ner_experiments.runs.code import digest as code_digest
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.status import planned_run, sweep_statuses
 from ner_experiments.tables.experiments import Experiment, as_override, deviations, experiments, root
-from ner_experiments.tables.pairs import Pair, compare_all, listed
+from ner_experiments.tables.pairs import Pair, compare_all
 from ner_experiments.tables.registration import FEWEST_SEEDS, FILE, digest, unrecorded
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA
@@ -30,7 +30,7 @@ from ner_experiments.tables.spec import Table
 from ner_experiments.utils.checks import TEXT, are_seeds, checked, is_number, is_text, list_of
 from ner_experiments.utils.files import atomic_write, json_digest
 from ner_experiments.utils.locks import hold_lock
-from ner_experiments.utils.text import did_you_mean
+from ner_experiments.utils.text import did_you_mean, listed
 
 TEST = "Welch's t-test over seeds, two-sided"
 WHEN = "registered"

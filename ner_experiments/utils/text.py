@@ -40,6 +40,12 @@ def message_of(error: Exception) -> str:
     return str(error)
 
 
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`; empty without any."""
+    *first, last = names or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def on_one_line(error: Exception) -> str:
     """Type and message of a library's error, shortened, to be part of a message of one line."""
     return f"{type(error).__name__}: {printable(' '.join(str(error).split()), 2 * MAX_LENGTH)}"

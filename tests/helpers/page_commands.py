@@ -17,7 +17,7 @@ SMALL = ["trainer=smoke", "data.max_sentences=10", "runtime.progress=false"]
 QUICK = {"--help", "--cfg"}
 SMALLER = {
     r"seeds=.*": "seeds=[1]",
-    r"seed=(\d+,\d+),.*": r"seed=\1",
+    r"(seed|layers)=(\d+,\d+),.*": r"\1=\2",
     r"sweep\.looks=.*": "sweep.looks=2,3",
     r"trainer\.max_epochs=.*": "trainer.max_epochs=1",
     r"hydra\.sweeper\.n_trials=.*": "hydra.sweeper.n_trials=3",

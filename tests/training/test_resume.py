@@ -26,7 +26,7 @@ from ner_experiments.training.checkpoints import resumable_checkpoint
 
 @pytest.mark.slow
 @pytest.mark.start_early
-def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+def test_a_sweep_killed_at_ten_random_points_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
     assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
     lines = lines_of(log)
@@ -34,15 +34,15 @@ def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(
     idle = lines_of(log)  # what it takes to find that all is done
     chance = random.Random(1)
     finished: dict[Path, int] = {}
-    for _ in range(20):
-        point = chance.randint(1, idle + (lines - idle) // 12)
+    for _ in range(10):
+        point = chance.randint(1, idle + (lines - idle) // 6)
         assert killed.run([*SWEEP, f"output_dir={broken}"], log, point) == -SIGKILL
         finished |= {path: stamp for path, stamp in stamps(broken).items() if path not in finished}
     assert 0 < len(finished) < 4
     assert killed.run([*SWEEP, f"output_dir={broken}"], log) == 0
     assert outcome(broken) == outcome(whole)
     assert finished.items() <= stamps(broken).items()
-    assert len(re.findall("resuming from last.ckpt", log.read_text())) > 5
+    assert len(re.findall("resuming from last.ckpt", log.read_text())) > 2
 
 
 WITHOUT_CHECKPOINTS = [*RUN, "runtime.checkpoint_seconds=1000"]
