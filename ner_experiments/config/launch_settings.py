@@ -38,7 +38,8 @@ def check(line: CommandLine, *, sweep: bool) -> None:
     if sweep and line.is_on_a_cluster and not has_slurm():
         raise ValueError(NO_SLURM)
     if line.hydra:
-        values.check_ranges(composed(line.hydra).launcher, "hydra.launcher.")
+        for part in ("launcher", "sweeper"):
+            values.check_ranges(composed(line.hydra)[part], f"hydra.{part}.")
     if not sweep:
         if line.is_on_a_cluster:
             raise ValueError(f"hydra/launcher={line.launcher} launches the jobs of a sweep: add -m")

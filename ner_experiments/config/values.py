@@ -82,6 +82,9 @@ RANGES: Mapping[str, Range] = {
     "hydra.launcher.jobs": AT_LEAST_0,
     "hydra.launcher.gpus_per_job": AT_LEAST_1,
     "hydra.launcher.minutes": AT_LEAST_0,
+    "hydra.sweeper.n_trials": AT_LEAST_1,
+    "hydra.sweeper.n_jobs": AT_LEAST_1,
+    "hydra.sweeper.sampler.seed": AT_LEAST_0,
 }
 """Ranges by dotted name, or by its last part. In a list, each number is checked."""
 

@@ -222,21 +222,16 @@ def planned(line: CommandLine) -> search_space.Space:
     """The space of a search. ValueError for settings and ranges that it cannot have, whose ends are all composed."""
     for name, item in line.sweep.items():
         raise ValueError(f"{item}: {NOT_OF_A_SEARCH.get(name, 'a search takes seeds as seed=1,2,3')}")
-    check_settings(line.hydra)
+    check_name(line.hydra)
     space = search_space.read_space(line.experiment)
     space.check(line)
     return space
 
 
-def check_settings(overrides: tuple[str, ...]) -> None:
-    """Raise ValueError if an override for Hydra names no setting, or has a value that a search cannot have."""
-    settings = composed(overrides).sweeper
-    for name in ("n_trials", "n_jobs"):
-        if settings[name] < 1:
-            raise ValueError(f"hydra.sweeper.{name} must be at least 1, got {settings[name]}")
-    if settings.sampler.seed < 0:
-        raise ValueError(f"hydra.sweeper.sampler.seed must be at least 0, got {settings.sampler.seed}")
-    if settings.study_name is not None and not NAME.fullmatch(settings.study_name):
+def check_name(overrides: tuple[str, ...]) -> None:
+    """Raise ValueError if an override for Hydra names no setting, or the study by what can be no folder."""
+    name = composed(overrides).sweeper.study_name
+    if name is not None and not NAME.fullmatch(name):
         raise ValueError(
-            f"hydra.sweeper.study_name names a folder: letters, digits, '.', '_' and '-', got {settings.study_name!r}"
+            f"hydra.sweeper.study_name names a folder: letters, digits, '.', '_' and '-', got {name!r}"
         )

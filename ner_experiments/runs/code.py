@@ -35,7 +35,7 @@ NO_NUMBERS = tuple(
     f"{SUITE}.{room}"
     for room in (
         *("commands", "report", "launch", "tables", "predict", "export", "xor", "loggers", "analysis"),
-        *("runs", "config", "main", "__main__"),
+        *("comparison", "view", "runs", "config", "main", "__main__"),
     )
 )
 """Rooms of the suite by which no score can change."""

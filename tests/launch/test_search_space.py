@@ -8,6 +8,7 @@ import pytest
 from cases import refused
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from ner_experiments.config import launch_settings
 from ner_experiments.config.compose import jobs
 from ner_experiments.config.conf import CONF, names
 from ner_experiments.config.job import CommandLine
@@ -20,7 +21,9 @@ OPTUNA = "hydra/sweeper=optuna"
 
 def search(*overrides: str) -> search_space.Space:
     """The search that a command line asks for."""
-    return planned(CommandLine.of(expanded(overrides, sweep=True)))
+    line = CommandLine.of(expanded(overrides, sweep=True))
+    launch_settings.check(line, sweep=True)
+    return planned(line)
 
 
 @pytest.mark.parametrize(
