@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     text = (
         "a system and its files, one per seed, such as flair='flair/seed-*.conll'; further paths belong to the name "
-        "before them; a path may be the folder of a finished run"
+        "before them; a path may be the folder of a finished run; TABLE is a table or sweep, each row a system"
     )
-    parser.add_argument("systems", nargs="+", metavar="NAME=FILES", help=text)
+    parser.add_argument("systems", nargs="+", metavar="NAME=FILES|TABLE", help=text)
     text = "gold mentions; without it, files of predictions have them in the column before the last, as conlleval's"
     parser.add_argument("--gold", type=Path, metavar="FILE", help=text)
     text = "training data, to score mentions that it has apart from others, and to count the sentences of gold in it"

@@ -68,7 +68,8 @@ class Compared:
 def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
     """The systems of arguments such as `flair=flair/seed-*.conll`; a further path belongs to the name before it.
 
-    ValueError for a path without a name, a pattern that no file has, and a name or file that stands twice.
+    An argument that is neither names a table or a recorded sweep, whose rows are systems. ValueError for a path without
+    a name, a pattern that no file has, a name or file that stands twice, and an unknown table.
     """
     systems: dict[str, list[Path]] = {}
     name = ""
@@ -76,21 +77,45 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
         head, equals, pattern = argument.partition("=")
         if equals and not Path(argument).exists():
             name = head
-            if not name or name in systems:
-                rule = "a name stands twice" if name else "expected NAME=FILES"
-                raise ValueError(f"{argument}: {rule}")
-            systems[name] = []
-        elif not name:
-            raise ValueError(f"{argument}: expected NAME=FILES, such as mine={argument}")
+            add(systems, name, [])
         else:
             pattern = argument
-        paths = [Path(pattern)]
-        if not paths[0].exists() and not (paths := sorted(map(Path, glob.glob(pattern)), key=natural)):
+        paths = (
+            [Path(pattern)] if Path(pattern).exists() else sorted(map(Path, glob.glob(pattern)), key=natural)
+        )
+        if not paths and equals:
             raise ValueError(f"{name}: there is no file {pattern}")
-        if again := {*systems[name]}.intersection(paths):
+        if not paths:
+            for label, runs in rows_of(argument).items():
+                add(systems, label, runs)
+        elif not name:
+            raise ValueError(f"{argument}: expected NAME=FILES, such as mine={argument}")
+        elif again := {*systems[name]}.intersection(paths):
             raise ValueError(f"{name}: {again.pop()} stands twice")
-        systems[name] += paths
+        else:
+            systems[name] += paths
     return systems
+
+
+def add(systems: dict[str, list[Path]], name: str, paths: list[Path]) -> None:
+    """Add a system. ValueError for a name that is empty or stands twice."""
+    if not name or name in systems:
+        raise ValueError(f"{name}: a name stands twice" if name else "expected NAME=FILES, got no name")
+    systems[name] = paths
+
+
+def rows_of(name: str) -> dict[str, list[Path]]:
+    """The folders of the runs of a table or a recorded sweep, by the label of their row."""
+    from ner_experiments.tables.sweeps import (
+        named_runs,
+    )  # composes settings by Hydra, which files do not need
+
+    rows: dict[str, list[Path]] = {}
+    for folder, label in named_runs([name]).items():
+        if not label:
+            raise ValueError(f"{name}: there is no such file, table or sweep")
+        rows.setdefault(label, []).append(folder)
+    return rows
 
 
 def are_files(arguments: Sequence[str]) -> bool:
