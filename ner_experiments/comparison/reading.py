@@ -14,7 +14,7 @@ from typing import Any
 
 from ner_experiments.data.files import ColumnFiles, Files
 from ner_experiments.data.format_files import AnnotatedFiles
-from ner_experiments.data.formats.annotated import Annotated
+from ner_experiments.data.formats.annotated import Annotated, Tagged
 from ner_experiments.data.formats.jsonl import MENTIONS, TAGS, WORDS, first_of, records
 from ner_experiments.data.formats.layout import AUTO
 from ner_experiments.data.formats.options import TextOptions
@@ -137,8 +137,7 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
         format=name,
         misaligned="split",
     )
-    sentences = [text_of(it) for it in faultless(file, lambda: file.annotated(remarks)["test"])]
-    return Texts(path, sentences, OFFSETS, notes=(*remarks.layouts(), *remarks.counts()))
+    return of_sentences(path, faultless(file, lambda: file.as_written(remarks)["test"]), remarks)
 
 
 def of_columns(path: Path, columns: Columns, remarks: Remarks, *, with_unreachable: bool) -> Texts:
@@ -148,11 +147,17 @@ def of_columns(path: Path, columns: Columns, remarks: Remarks, *, with_unreachab
     sentences = faultless(file, lambda: file.read(remarks)["test"])
     if not with_unreachable:
         sentences = [*map(without_unreachable, sentences)]
-    windows = count_windows(it.tags for it in sentences)
-    scheme = schemes_of("auto", {"test": windows})["test"]
-    texts = [Text(it.words, predictions.mentions(it.tags), f"{path.name}:{it.line}") for it in sentences]
-    notes = (*remarks.layouts(scheme), *remarks.counts())
-    return Texts(path, texts, scheme, count_illegal(windows, scheme), notes)
+    return of_sentences(path, sentences, remarks)
+
+
+def of_sentences(path: Path, sentences: Sequence[Sentence | Annotated], remarks: Remarks) -> Texts:
+    """The sentences of a file, with its tags or with mentions."""
+    tagged = [it.tags for it in sentences if isinstance(it, Sentence)]
+    windows = count_windows(tagged)
+    scheme = schemes_of("auto", {"test": windows})["test"] if tagged else OFFSETS
+    illegal = count_illegal(windows, scheme) if tagged else 0  # type: ignore[arg-type]
+    notes = (*remarks.layouts(scheme if tagged else ""), *remarks.counts())
+    return Texts(path, [text_of(it, path) for it in sentences], scheme, illegal, notes)
 
 
 def faultless(file: Files, reading: Any) -> Any:
@@ -174,8 +179,14 @@ def without_unreachable(sentence: Sentence) -> Sentence:
     return Sentence(sentence.words[:end], sentence.tags[:end], line=sentence.line)
 
 
-def text_of(it: Annotated) -> Text:
-    return Text(it.words, it.mentions, it.place)
+def text_of(it: Sentence | Annotated, path: Path) -> Text:
+    if isinstance(it, Annotated):
+        return Text(it.words, it.mentions, it.place)
+    return Text(
+        it.words,
+        predictions.mentions(it.tags),
+        it.at[0] if isinstance(it, Tagged) else f"{path.name}:{it.line}",
+    )
 
 
 # Lists of mentions without offsets

@@ -76,7 +76,8 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
     for argument in arguments:
         head, equals, pattern = argument.partition("=")
         if equals and not Path(argument).exists():
-            name = head
+            if not (name := head):
+                raise ValueError(f"{argument}: expected NAME=FILES")
             add(systems, name, [])
         else:
             pattern = argument
@@ -98,9 +99,9 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
 
 
 def add(systems: dict[str, list[Path]], name: str, paths: list[Path]) -> None:
-    """Add a system. ValueError for a name that is empty or stands twice."""
-    if not name or name in systems:
-        raise ValueError(f"{name}: a name stands twice" if name else "expected NAME=FILES, got no name")
+    """Add a system. ValueError for a name that stands twice."""
+    if name in systems:
+        raise ValueError(f"{name}: a name stands twice")
     systems[name] = paths
 
 
@@ -205,7 +206,7 @@ def score(
     table = Table(
         name="comparison",
         title=f"{len(systems)} system{'s' * (len(systems) > 1)} on {gold_texts.path.name}",
-        source=f"{len(gold_texts.sentences):,} sentences, {mentions:,} mentions",
+        source=f"{counted(len(gold_texts.sentences), 'sentence')}, {counted(mentions, 'mention')}",
         rows=tuple(it.row for it in results),
         recorded=datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
         smallest_effect=smallest_effect,
@@ -227,6 +228,10 @@ def read_gold_beside(path: Path, columns: Columns | None) -> Texts:
             f"{path}: it is no file of columns, which can have gold beside predictions: {way_out}"
         )
     return found
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def notes_on(file: Texts, aligned: Aligned) -> tuple[str, ...]:

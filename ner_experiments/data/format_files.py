@@ -83,14 +83,18 @@ class AnnotatedFiles(TextOptions, Files):
             split: [(path, [*map(sentence, read)]) for path, read in parts] for split, parts in files.items()
         }
 
-    def annotated(self, remarks: Remarks, gold: Gold = "train") -> dict[str, list[Annotated]]:
-        """The sentences of each split with all of their mentions, nested ones, too; all read as train is, or so."""
+    def as_written(self, remarks: Remarks, gold: Gold = "train") -> dict[str, list[Sentence | Annotated]]:
+        """The sentences of each split with all of their mentions, nested ones, too, or with the tags of their file."""
         every = replace(self, nested=None)
         with remarks.counting_faults():
             files = Files.of_scheme(every, every.standard_tags(every.parts(remarks, gold), remarks), remarks)
+        return {split: [it for _, read in parts for it in read] for split, parts in files.items()}
+
+    def annotated(self, remarks: Remarks, gold: Gold = "train") -> dict[str, list[Annotated]]:
+        """As `as_written`, with the mentions of all sentences; all read as train is, or so."""
         return {
-            split: [it if isinstance(it, Annotated) else of_sentence(it) for _, read in parts for it in read]
-            for split, parts in files.items()
+            split: [it if isinstance(it, Annotated) else of_sentence(it) for it in sentences]
+            for split, sentences in self.as_written(remarks, gold).items()
         }
 
 

@@ -1,7 +1,7 @@
 """JSON Lines: a sentence or document per line, with tags, or with mentions by their characters.
 
-The reader takes the records of Hugging Face's `datasets` (tokens, ner_tags), Doccano, Prodigy, Label Studio, spaCy's
-old training data, and `predict`, one per line or in one JSON array.
+The reader takes the records of Hugging Face's `datasets` (tokens, ner_tags), Doccano, Prodigy, Label Studio, spaCy
+(`Doc.to_json()`, and its old training data), and `predict`, one per line or in one JSON array.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from ner_experiments.utils.text import (
 )
 
 WORDS, TAGS = ("tokens", "words"), ("ner_tags", "tags")
-MENTIONS = ("entities", "spans", "label", "labels", "mentions")
+MENTIONS = ("entities", "ents", "spans", "label", "labels", "mentions")
 _START, _END = ("start", "start_offset"), ("end", "end_offset")
 _TYPE = ("label", "type", "tag", "entity_group", "labels")
 _OF_PREDICT = ("line", "start", "end")

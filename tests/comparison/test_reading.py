@@ -1,0 +1,56 @@
+"""Tests of the forms in which tools write their predictions."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ner_experiments import compare
+
+GOLD = "Vera B-PER\nStavsen I-PER\nleft O\nDalmia B-ORG\n\nLeft O\n\n"
+TEXTS = ("Vera Stavsen left Dalmia", "Left")
+NAMES = ("Vera Stavsen", "PER"), ("Dalmia", "ORG")
+TAGS = [["B-PER", "I-PER", "O", "B-ORG"], ["O"]]
+
+
+def records(*lines: object) -> str:
+    return "".join(json.dumps(it) + "\n" for it in lines)
+
+
+FORMS = {
+    "spacy.jsonl": records(
+        {"text": TEXTS[0], "ents": [{"start": 0, "end": 12, "label": "PER"}, {"start": 18, "end": 24, "label": "ORG"}]},
+        {"text": TEXTS[1], "ents": []},
+    ),
+    "pipeline.jsonl": records(
+        {"text": TEXTS[0], "entities": [{"entity_group": "PER", "start": 0, "end": 12, "word": "Vera Stavsen"},
+                                        {"entity_group": "ORG", "start": 18, "end": 24, "word": "Dalmia"}]},
+        {"text": TEXTS[1], "entities": []},
+    ),
+    "tags.jsonl": records(*({"tokens": text.split(), "tags": tags} for text, tags in zip(TEXTS, TAGS, strict=True))),
+    "pairs.jsonl": records({"text": TEXTS[0], "entities": NAMES}, {"text": TEXTS[1], "entities": []}),
+    "objects.jsonl": records(
+        {"text": TEXTS[0], "answer": [{"text": text, "type": type_} for text, type_ in NAMES]},
+        {"text": TEXTS[1], "answer": []},
+    ),
+    "by_type.jsonl": records({"output": {type_: [text] for text, type_ in NAMES}}, {"output": {}}),
+    "bioes.conll": "Vera B-PER\nStavsen E-PER\nleft O\nDalmia S-ORG\n\nLeft O\n\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_has_all_mentions(tmp_path: Path, name: str) -> None:
+    (tmp_path / "gold.conll").write_text(GOLD)
+    (tmp_path / name).write_text(FORMS[name])
+    (record,) = compare(tmp_path / "gold.conll", {"a": tmp_path / name}).to_records()
+    assert (record["mean"], record["token accuracy"]) == (100, 100)
+
+
+@pytest.mark.parametrize("name", ["tags.jsonl", "tags.conll"])
+def test_illegal_tags_are_counted(tmp_path: Path, name: str) -> None:
+    (tmp_path / "gold.conll").write_text(GOLD)
+    text = FORMS[name].replace("B-ORG", "I-ORG") if name in FORMS else GOLD.replace("B-ORG", "I-ORG")
+    (tmp_path / name).write_text(text)
+    found = compare(tmp_path / "gold.conll", {"a": tmp_path / name})
+    assert f"{tmp_path / name}: tags that break iob2, read as conlleval reads them: 1" in found.reading
+    assert found.to_records()[0]["mean"] == 100
