@@ -78,7 +78,7 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
         if equals and not Path(argument).exists():
             if not (name := head):
                 raise ValueError(f"{argument}: expected NAME=FILES")
-            add(systems, name, [])
+            add(systems, name, [], argument)
         else:
             pattern = argument
         paths = (
@@ -88,7 +88,7 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
             raise ValueError(f"{name}: there is no file {pattern}")
         if not paths:
             for label, runs in rows_of(argument).items():
-                add(systems, label, runs)
+                add(systems, label, runs, argument)
         elif not name:
             raise ValueError(f"{argument}: expected NAME=FILES, such as mine={argument}")
         elif again := {*systems[name]}.intersection(paths):
@@ -98,10 +98,10 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
     return systems
 
 
-def add(systems: dict[str, list[Path]], name: str, paths: list[Path]) -> None:
+def add(systems: dict[str, list[Path]], name: str, paths: list[Path], argument: str) -> None:
     """Add a system. ValueError for a name that stands twice."""
     if name in systems:
-        raise ValueError(f"{name}: a name stands twice")
+        raise ValueError(f"{argument}: a name stands twice")
     systems[name] = paths
 
 
