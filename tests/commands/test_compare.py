@@ -132,7 +132,7 @@ a=some.jsonl -> some.jsonl: it is no file of columns, which can have gold beside
 a=both.txt b=less.txt -> both.txt and less.txt have 31 and 30 sentences: state the gold file with --gold
 a=both.txt b=wrong.txt -> both.txt:1 and wrong.txt:1 have another gold: state the gold file with --gold
 a=ids.jsonl --gold gold.conll -> ids.jsonl:1: no name for tag 1: write tags by name, such as B-PER
-a=keys.jsonl --gold gold.conll -> keys.jsonl: no record has mentions with offsets (entities, spans,
+a=keys.jsonl --gold gold.conll -> keys.jsonl: no record has mentions with offsets (entities, ents, spans,
 a=gold.conll --gold untagged -> (columns are split at spaces and tabs; --columns or --gold-columns tag=NUMBER states
 a=both.txt --against x -> --against: expected an F1 such as 91.21 or 91.21±0.22, got 'x'
 a=both.txt --against 0.91 -> --against: expected an F1 in percent, got 0.91
