@@ -230,11 +230,11 @@ def swap_sentences(
     gaps = b - a
     # swapping equal counts changes nothing
     differing = np.flatnonzero(gaps.any(axis=(*range(a.ndim - 2), -1)))
-    gaps = gaps[..., differing, :]
+    gaps = np.ascontiguousarray(np.moveaxis(gaps[..., differing, :], -2, 0))
+    totals = a.sum(axis=-2)[..., None, :], b.sum(axis=-2)[..., None, :]
     for start in range(0, draws, step):
         coins = toss((min(step, draws - start), sentences), rng)
-        moved = np.moveaxis(np.tensordot(coins[:, differing].astype(np.float64), gaps, (1, -2)), 0, -2)
-        totals = a.sum(axis=-2)[..., None, :], b.sum(axis=-2)[..., None, :]
+        moved = np.moveaxis(np.tensordot(coins[:, differing].astype(np.float64), gaps, 1), 0, -2)
         null[..., start : start + step] = score_of_parts(totals[0] + moved) - score_of_parts(
             totals[1] - moved
         )

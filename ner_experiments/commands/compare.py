@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ner_experiments.data.formats.columns import parse_columns
+from ner_experiments.utils.garbage import paused_garbage_collection
 
 if TYPE_CHECKING:
     from ner_experiments.comparison.systems import Published
@@ -67,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
+    with paused_garbage_collection():
+        return compare(arguments)
+
+
+def compare(arguments: argparse.Namespace) -> int:
     from ner_experiments.comparison import systems  # slow to import: SciPy
     from ner_experiments.comparison.comparison import Comparison
     from ner_experiments.utils.terminal import print_markdown

@@ -19,6 +19,7 @@ from ner_experiments.comparison.reading import (
     PREDICTED,
     Columns,
     Texts,
+    beside,
     mapped,
     read,
     types_of,
@@ -29,7 +30,6 @@ from ner_experiments.data.tags import encode
 from ner_experiments.runs.file_run import FileRun
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
-from ner_experiments.utils.garbage import paused_garbage_collection
 
 Systems = Mapping[str, Sequence[Path]]
 """The files of each system, one per seed; a file may be the folder of a run."""
@@ -137,7 +137,6 @@ def seeds_of(paths: Sequence[Path]) -> list[int]:
     return seeds if len({*seeds} - {-1}) == len(paths) else [*range(1, len(paths) + 1)]
 
 
-@paused_garbage_collection(keeps=True)
 def score(
     systems: Systems,
     gold: Path | None,
@@ -166,7 +165,8 @@ def score(
     seeds = {name: seeds_of(paths) for name, paths in systems.items()}
     for name, paths in systems.items():
         for seed, path in zip(seeds[name], paths, strict=True):
-            file = read(path, columns or PREDICTED, with_unreachable=gold is None)
+            file = beside(path, gold_texts) if gold_texts and not columns else None
+            file = file or read(path, columns or PREDICTED, with_unreachable=gold is None)
             files[name, seed] = mapped(file, types)
             if gold is None:
                 own = mapped(read_gold_beside(path, gold_columns), types)

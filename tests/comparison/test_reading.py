@@ -1,11 +1,14 @@
 """Tests of the forms in which tools write their predictions."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ner_experiments import compare
+from ner_experiments.comparison.reading import GOLD as GOLD_COLUMNS
+from ner_experiments.comparison.reading import PREDICTED, beside, read
 
 GOLD = "Vera B-PER\nStavsen I-PER\nleft O\nDalmia B-ORG\n\nLeft O\n\n"
 TEXTS = ("Vera Stavsen left Dalmia", "Left")
@@ -54,3 +57,27 @@ def test_illegal_tags_are_counted(tmp_path: Path, name: str) -> None:
     found = compare(tmp_path / "gold.conll", {"a": tmp_path / name})
     assert f"{tmp_path / name}: tags that break iob2, read as conlleval reads them: 1" in found.reading
     assert found.to_records()[0]["mean"] == 100
+
+
+@pytest.mark.parametrize(
+    ("text", "at_once"),
+    [
+        (GOLD.replace("B-ORG", "I-LOC"), True),
+        (GOLD.replace(" ", "\t").strip("\n"), True),
+        (GOLD.replace(" ", " O ").replace("I-PER", "E-PER"), True),
+        (GOLD.replace("\n\n", "\n \n"), False),
+        (GOLD.replace("B-ORG", "ORG").replace("PER", "ORG").replace("B-", "").replace("I-", ""), False),
+        ("# a comment\n" + GOLD, False),
+        (GOLD.replace("\n", "\r\n"), False),
+        (GOLD.replace("Dalmia", "Dal mia"), False),
+    ],
+)
+def test_columns_beside_gold_are_read_at_once_as_else(tmp_path: Path, text: str, at_once: bool) -> None:
+    (tmp_path / "gold.conll").write_text(GOLD)
+    (tmp_path / "a.conll").write_bytes(text.encode())
+    gold = read(tmp_path / "gold.conll", GOLD_COLUMNS)
+    found = beside(tmp_path / "a.conll", gold)
+    assert (found is not None) == at_once
+    if found:
+        assert found == replace(read(tmp_path / "a.conll", PREDICTED), sentences=found.sentences)
+        assert found.sentences == [*read(tmp_path / "a.conll", PREDICTED).sentences]
