@@ -121,7 +121,7 @@ def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, ner: Ner) -> None:
         }
     }
     assert (corpus_report(source)["official"], corpus_report(source)["scheme"]) == (None, None)
-    text = ner("data", "check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu"))
+    text = ner("data", "check", "--format", "conllu", str(tmp_path / "a.conllu"), "data.tag=upos")
     printed = [line.split() for line in text.splitlines()]
     assert ["different", "tags", "2"] in printed
     assert ["PRON", "2"] in printed
