@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.utils.files import json_digest
+from ner_experiments.utils.text import truncated_repr
 
 NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir", "sweep")
 DEPTH = "layers"
@@ -52,6 +53,8 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
     for name in (*NOT_THE_EXPERIMENT, *KNOBS):
         settings.pop(name, None)
     for reader in (settings["data"], *inputs(settings)):
+        if not isinstance(reader, dict):  # in a config that was written by hand
+            raise ValueError(f"expected the settings of data or of an input, got {truncated_repr(reader)}")
         for name in PLACES:
             reader.pop(name, None)
     if not is_tokenized(settings["data"]):

@@ -71,8 +71,11 @@ class Run:
         return replace(self, metrics={**self.metrics, "test": found["test"], "data": data}, test_name=name)
 
     def settings(self) -> Mapping[Any, Any]:
-        """The settings that can change the result, as `identity.counted`."""
-        return counted(self.config)
+        """The settings that can change the result, as `identity.counted`. Raises ValueError with the file."""
+        try:
+            return counted(self.config)
+        except ValueError as error:
+            raise ValueError(f"{self.folder / artifacts.CONFIG}: {error}") from error
 
     @cached_property
     def config(self) -> DictConfig:

@@ -200,7 +200,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
 def test_the_package_shows_its_api() -> None:
     import ner_experiments
 
-    assert dir(ner_experiments) == ["__version__", "load"]
+    assert dir(ner_experiments) == ["__version__", "compare", "load"]
 
 
 def test_the_package_runs_the_commands() -> None:

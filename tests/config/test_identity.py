@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config.choices import merged
 from ner_experiments.config.conf import CONF, hydra_context
-from ner_experiments.config.identity import identity, run_folder
+from ner_experiments.config.identity import counted, identity, run_folder
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -174,3 +174,10 @@ def test_a_runs_folder_says_what_it_is() -> None:
     assert run_folder(cfg, digest) == Path(f"there/toy_zh-residualbilstm-softmax-{digest[:12]}/seed-7")
     peepholes = compose("data=toy_en", "model=bilstm_huang2015", "decoder=softmax")
     assert run_folder(peepholes, digest).parent.name == f"toy_en-bilstm_peepholelstm-softmax-{digest[:12]}"
+
+
+def test_settings_of_data_that_are_none_are_refused() -> None:
+    """As in a config that was written by hand."""
+    cfg = OmegaConf.create({**compose(), "data": 5})
+    with pytest.raises(ValueError, match="expected the settings of data or of an input, got 5"):
+        counted(cfg)
