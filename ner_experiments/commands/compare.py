@@ -31,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("systems", nargs="+", metavar="NAME=FILES|TABLE", help=text)
     text = "gold mentions; without it, files of predictions have them in the column before the last, as conlleval's"
     parser.add_argument("--gold", type=Path, metavar="FILE", help=text)
-    text = "training data, to score mentions that it has apart from others, and to count the sentences of gold in it"
+    text = "training data, to score seen and unseen mentions apart, and to count the sentences of gold that it has"
     parser.add_argument("--train", type=Path, metavar="FILE", help=text)
     text = "other names for types, in all files"
     parser.add_argument("--map", nargs="+", type=renaming, default=[], metavar="GPE=LOC", help=text)
     text = (
-        "columns of the gold file, where they are not found: numbers from 0, or from -1 at the end, or names"
+        "columns of the gold file, if they are not detected: numbers from 0, or from -1 at the end, or names"
     )
     parser.add_argument("--gold-columns", type=columns, metavar="word=0,tag=3", help=text)
     text = "columns of the files of predictions (tag=-1)"

@@ -49,14 +49,18 @@ def align(gold: Texts, file: Texts, *, missing_is_empty: bool = False) -> Aligne
     ValueError, with the first places, for sentences that are lacking, doubled, in another order or of another text.
     """
     ours, theirs = gold.sentences, file.sentences
-    if theirs and not any(it.words for it in theirs):
-        if len(theirs) != len(ours):
-            rule = f"expected a record for each of the {len(ours):,} sentences of {gold.path}, got {len(theirs):,}"
-            raise ValueError(f"{file.path}: {rule}; with the sentence as text in each, some may be missing")
-        return Aligned([placed(one, other) for one, other in zip(ours, theirs, strict=True)])
-    if len(ours) == len(theirs) and all(
-        one.words == other.words or one.characters == other.characters
-        for one, other in zip(ours, theirs, strict=True)
+    by_order = bool(theirs) and not any(it.words for it in theirs)
+    if by_order and len(theirs) != len(ours):
+        rule = (
+            f"expected a record for each of the {len(ours):,} sentences of {gold.path}, got {len(theirs):,}"
+        )
+        raise ValueError(f"{file.path}: {rule}; with the sentence as text in each, some may be missing")
+    if by_order or (
+        len(ours) == len(theirs)
+        and all(
+            one.words == other.words or one.characters == other.characters
+            for one, other in zip(ours, theirs, strict=True)
+        )
     ):
         return Aligned([placed(one, other) for one, other in zip(ours, theirs, strict=True)])
     own, others = [it.characters for it in ours], [it.characters for it in theirs]

@@ -38,8 +38,8 @@ LEGEND = (
     "share of tokens with the IOB2 tag of gold."
 )
 EXPECTED = (
-    "Expected: whether the published number lies in the 95 % prediction interval for the mean of as many runs of the "
-    "system as it is of."
+    "Expected: whether the published number lies in the system's 95 % prediction interval for the mean of as many "
+    "runs."
 )
 SEEN_LEGEND = "F1 of mentions by whether train has them, in percent, and their number in gold."
 
@@ -56,7 +56,7 @@ class Comparison(TableView):
 
     @property
     def standing(self) -> str:
-        """Nothing: that a comparison was planned before its files were made, no file shows."""
+        """Empty: no file shows whether the comparison was planned before it was made."""
         return ""
 
     @property

@@ -6,14 +6,14 @@ Of column files, predictions are in the last column, and gold, where no file of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ner_experiments.data.files import ColumnFiles, Files
+from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats.annotated import Annotated, Tagged
 from ner_experiments.data.formats.jsonl import MENTIONS, TAGS, WORDS, first_of, records
@@ -30,6 +30,7 @@ from ner_experiments.runs.artifacts import TEST_PREDICTIONS
 from ner_experiments.runs.predictions import UNREACHABLE
 from ner_experiments.utils.text import truncated_repr
 
+T = TypeVar("T")
 Columns = Mapping[str, int | str]
 
 GOLD: Columns = {"word": AUTO, "tag": AUTO}
@@ -118,9 +119,10 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
     path = file_of(path)
     name, _ = detect(path, None)
     if name.startswith("jsonl"):
-        if found := list_of_answers(path):
-            return found
-        if not any(KEYS.intersection(record) for _, _, record in records(path, UTF_8, Remarks())):
+        lines = [(place, record) for place, _, record in records(path, UTF_8, Remarks())]
+        if answers := lists_of_answers(lines):
+            return Texts(path, answers, OFFSETS)
+        if not any(KEYS.intersection(record) for _, record in lines):
             rule = f"no record has mentions with offsets ({', '.join(MENTIONS)}) or tags ({', '.join(TAGS)})"
             raise ValueError(f"{path}: {rule}")
     remarks = Remarks()
@@ -135,7 +137,7 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
         format=name,
         misaligned="split",
     )
-    return of_sentences(path, faultless(file, lambda: file.as_written(remarks)["test"]), remarks)
+    return of_sentences(path, without_settings(lambda: file.as_written(remarks)["test"]), remarks)
 
 
 def file_of(path: Path) -> Path:
@@ -151,7 +153,7 @@ def of_columns(path: Path, columns: Columns, remarks: Remarks, *, with_unreachab
     file = ColumnFiles(
         name=path.name, folder=".", files={"test": str(path.absolute())}, columns=dict(columns)
     )
-    sentences = faultless(file, lambda: file.read(remarks)["test"])
+    sentences = without_settings(lambda: file.read(remarks)["test"])
     if not with_unreachable:
         sentences = [*map(without_unreachable, sentences)]
     return of_sentences(path, sentences, remarks)
@@ -167,10 +169,10 @@ def of_sentences(path: Path, sentences: Sequence[Sentence | Annotated], remarks:
     return Texts(path, [text_of(it, path) for it in sentences], scheme, illegal, notes)
 
 
-def faultless(file: Files, reading: Any) -> Any:
-    """What a reader returns. ValueError with options instead of settings of a corpus, which a comparison lacks."""
+def without_settings(read_it: Callable[[], T]) -> T:
+    """The result of a reader, whose errors name options of `compare` in place of settings of a corpus."""
     try:
-        return reading()
+        return read_it()
     except ValueError as error:
         message = str(error).partition(" (to read it: ")[0]
         for setting, way_out in WAYS_OUT.items():
@@ -202,10 +204,10 @@ STANDARD = re.compile("O|[BIMESLU]-[!-~]+")
 """Tags that are read as they are written."""
 
 
-def beside(path: Path, gold: Texts) -> Texts | None:
-    """A file of columns, the words of gold first and tags last, as nearly all files of predictions are.
+def read_at_once(path: Path, gold: Texts) -> Texts | None:
+    """As `read`, several times as fast, for columns with the words of gold first and tags last; None for other files.
 
-    It is read at once, several times as fast as by `read`; None for any other file, which `read` decides about.
+    Nearly all files of predictions are so.
     """
     path = file_of(path)
     try:
@@ -245,25 +247,25 @@ def beside(path: Path, gold: Texts) -> Texts | None:
 # Lists of mentions without offsets
 
 
-def list_of_answers(path: Path) -> Texts | None:
-    """The sentences of a file of lists of mentions without offsets; None if its mentions have offsets.
+def lists_of_answers(lines: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Text]:
+    """The sentences of a file of lists of mentions without offsets, by place and record; none if they have offsets.
 
     A record has the list, and the text or the tokens of its sentence unless there is a record for each sentence, in
     order. A mention is an object with text and type, or a pair of these; a list may also be an object from types to
     lists of texts. ValueError, with the line, for a record of another form.
     """
     sentences: list[Text] = []
-    for place, _, record in records(path, UTF_8, Remarks()):
+    for place, record in lines:
         key = next((key for key in ANSWERS if isinstance(record.get(key), list | dict)), None)
         if key is None or (listed := answers_of(record[key], place)) is None:
-            return None
+            return []
         words = first_of(record, WORDS)
         if words is None:
             words = [record["text"]] if "text" in record else []
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError(f"{place}: expected a text or a list of tokens, got {truncated_repr(words)}")
         sentences.append(Text(tuple(words), (), place, tuple(listed)))
-    return Texts(path, sentences, OFFSETS) if sentences else None
+    return sentences
 
 
 def answers_of(value: Any, place: str) -> list[Answer] | None:

@@ -19,9 +19,9 @@ from ner_experiments.comparison.reading import (
     PREDICTED,
     Columns,
     Texts,
-    beside,
     mapped,
     read,
+    read_at_once,
     types_of,
 )
 from ner_experiments.data.gold import gold_digest
@@ -107,9 +107,7 @@ def add(systems: dict[str, list[Path]], name: str, paths: list[Path], argument: 
 
 def rows_of(name: str) -> dict[str, list[Path]]:
     """The folders of the runs of a table or a recorded sweep, by the label of their row."""
-    from ner_experiments.tables.sweeps import (
-        named_runs,
-    )  # composes settings by Hydra, which files do not need
+    from ner_experiments.tables.sweeps import named_runs  # slow to import: Hydra
 
     rows: dict[str, list[Path]] = {}
     for folder, label in named_runs([name]).items():
@@ -165,7 +163,7 @@ def score(
     seeds = {name: seeds_of(paths) for name, paths in systems.items()}
     for name, paths in systems.items():
         for seed, path in zip(seeds[name], paths, strict=True):
-            file = beside(path, gold_texts) if gold_texts and not columns else None
+            file = read_at_once(path, gold_texts) if gold_texts and not columns else None
             file = file or read(path, columns or PREDICTED, with_unreachable=gold is None)
             files[name, seed] = mapped(file, types)
             if gold is None:

@@ -41,7 +41,7 @@ class RefusedError(CompactHydraException):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job, by its overrides: the result of `run_job`, or in one line why it failed."""
+    """The outcome of a job, by its overrides: the result of `run_job`, or in one line why it failed."""
 
     overrides: Sequence[str]
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Outcome:
         return self.result.get("busy")
 
     def for_hydra(self) -> JobReturn:
-        """What a launcher of Hydra returns for the job."""
+        """The outcome in the form that a launcher of Hydra returns."""
         status = JobStatus.FAILED if self.failed else JobStatus.COMPLETED
         returned = JobReturn(overrides=[*self.overrides], status=status)
         returned.return_value = RefusedError(self.failed) if self.failed else self.result

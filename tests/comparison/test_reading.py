@@ -8,7 +8,7 @@ import pytest
 
 from ner_experiments import compare
 from ner_experiments.comparison.reading import GOLD as GOLD_COLUMNS
-from ner_experiments.comparison.reading import PREDICTED, beside, read
+from ner_experiments.comparison.reading import PREDICTED, read, read_at_once
 
 GOLD = "Vera B-PER\nStavsen I-PER\nleft O\nDalmia B-ORG\n\nLeft O\n\n"
 TEXTS = ("Vera Stavsen left Dalmia", "Left")
@@ -76,7 +76,7 @@ def test_columns_beside_gold_are_read_at_once_as_else(tmp_path: Path, text: str,
     (tmp_path / "gold.conll").write_text(GOLD)
     (tmp_path / "a.conll").write_bytes(text.encode())
     gold = read(tmp_path / "gold.conll", GOLD_COLUMNS)
-    found = beside(tmp_path / "a.conll", gold)
+    found = read_at_once(tmp_path / "a.conll", gold)
     assert (found is not None) == at_once
     if found:
         assert found == replace(read(tmp_path / "a.conll", PREDICTED), sentences=found.sentences)
