@@ -1,8 +1,10 @@
 """Setup of all tests: shape annotations are checked, every test is seeded, and torch uses one thread."""
 
 import gc
+import logging
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,14 @@ def _seeded() -> None:
 def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep that a test starts in its own process runs there, with what the test has replaced."""
     monkeypatch.setattr("ner_experiments.launch.local.usable_cores", lambda: 1)
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """No later test logs to the output of this one: a job configures the logging of its process, as Hydra does."""
+    yield
+    for handler in [it for it in logging.root.handlers if type(it) is logging.StreamHandler]:
+        logging.root.removeHandler(handler)
 
 
 @pytest.fixture

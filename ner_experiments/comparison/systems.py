@@ -118,9 +118,15 @@ def rows_of(name: str) -> dict[str, list[Path]]:
 
 
 def are_files(arguments: Sequence[str]) -> bool:
-    """Whether arguments are files of systems, as `parsed` takes them, and not tables, sweeps or overrides."""
-    patterns = [pattern for _, equals, pattern in (it.partition("=") for it in arguments) if equals]
-    return any(pattern and glob.glob(pattern) for pattern in patterns)
+    """Whether arguments are files of systems, as `parsed` takes them, and not tables, sweeps or overrides.
+
+    An override may name a file or folder, too: `output_dir=outputs`, `words.input.path=vectors.txt`, or
+    `data=conll2003` beside a folder of this name.
+    """
+    pairs = [it.partition("=")[::2] for it in arguments if "=" in it]
+    found = {name: glob.glob(pattern) for name, pattern in pairs if name != "output_dir"}
+    certain = any(Path(it).is_file() for name, paths in found.items() if "." not in name for it in paths)
+    return certain or (bool(found) and all(found.values()))
 
 
 def natural(path: Path) -> list[str | int]:

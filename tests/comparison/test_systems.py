@@ -1,0 +1,30 @@
+"""Systems by the arguments of a command line."""
+
+from pathlib import Path
+
+import pytest
+
+from ner_experiments.comparison.systems import are_files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("a=pred.conll", True),
+        ("a=pred.conll b=typo.conll", True),
+        ("a-1.0=pred-*.conll", True),
+        ("a=conll2003", True),  # a folder of BRAT
+        ("layers output_dir=conll2003", False),
+        ("model=residual layers=2,3 output_dir=conll2003", False),
+        ("data=conll2003 model=residual layers=2,3", False),
+        ("words.input.path=pred.conll model=residual layers=2,3", False),
+    ],
+)
+def test_overrides_that_name_files_are_no_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, expected: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pred.conll").touch()
+    Path("pred-1.conll").touch()
+    Path("conll2003").mkdir()
+    assert are_files(arguments.split()) is expected
