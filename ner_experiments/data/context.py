@@ -55,7 +55,7 @@ class Context(Input):
             seen = np.append(known, -1)[positions] == ngrams
             ids[seen, place] = first + positions[seen]
             first += len(known)
-        return PerToken.of(align_left(ids))
+        return PerToken(align_left(ids))
 
     def required_columns(self) -> Sequence[str]:
         return self.columns

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Batch:
     """Sentences padded to the longest.
 
-    sentences, lengths: [batch]; the former are numbers of sentences in the split.
+    sentences, lengths: [batch]; the former are numbers of sentences in the split, on the host.
     mask, tags: [batch time]. `mask` is True on real tokens; tags are 0 on padding.
     unreachable: [mentions], a tag of the type of each gold mention that `tags` do not express; None without any.
 
@@ -33,7 +33,7 @@ class Batch:
     to token t of sentence b. Inputs in `shared` are the same in all batches of the split.
     """
 
-    sentences: Tensor
+    sentences: np.ndarray
     lengths: Tensor
     mask: Tensor
     tags: Tensor
@@ -48,26 +48,22 @@ class Batch:
 
 
 class EncodedSplit:
-    """A split as flat tensors on one device, from which any batch is gathered."""
+    """A split as flat arrays, from which any batch is gathered, for one device."""
 
     def __init__(
         self,
         text: IndexedText,
-        tags: Tensor,
+        tags: np.ndarray,
         inputs: Mapping[str, Input],
         device: torch.device,
         unreachable: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         """unreachable: number of a sentence -> a tag of the type of each of its unreachable mentions."""
-        import torch  # as in `indexed_text.Table.of`
-
-        self.lengths = text.lengths
-        self._starts = torch.from_numpy(text.starts[:-1]).to(device)
-        self._lengths = torch.from_numpy(text.lengths).to(device)
-        self._forms = torch.from_numpy(text.tokens).to(device)
-        self._tags = tags.to(device)
+        self.lengths, self.device = text.lengths, device
+        self._starts, self._forms, self._tags = text.starts[:-1], text.tokens, tags
         self._unreachable = unreachable or {}
         self._encoded = {name: input.encode(text).to(device) for name, input in inputs.items()}
+        self._shared: dict[str, Tensor] = {}
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -77,29 +73,45 @@ class EncodedSplit:
 
         share: pass all forms of the split as inputs, so that their outputs can be reused across batches.
         """
-        import torch  # as in `indexed_text.Table.of`
-
-        time = int(self.lengths[sentences].max())
-        numbers = torch.from_numpy(sentences).to(self._starts.device)
-        lengths = self._lengths[numbers]
-        steps = torch.arange(time, device=numbers.device)
+        lengths = self.lengths[sentences]
+        steps = np.arange(lengths.max())
         mask = steps < lengths[:, None]
-        tokens = self._starts[numbers, None] + steps * mask
-        forms, places = torch.unique(self._forms[tokens], return_inverse=True)
-        index = BatchIndex(numbers, tokens, mask, forms, places)
+        tokens = self._starts[sentences, None] + steps * mask
+        forms, rows = np.unique(self._forms[tokens], return_inverse=True)
+        index = BatchIndex(
+            sentences, tokens, mask, forms, rows.reshape(tokens.shape)
+        )  # NumPy 1 returns them flat
         shared = {name: pair for name, text in self._encoded.items() if share and (pair := text.share(index))}
-        selected = {name: shared.get(name) or text.select(index) for name, text in self._encoded.items()}
+        for name in shared.keys() - self._shared.keys():
+            self._shared[name] = on_device(shared[name][0], self.device)
+        own = {name: text.select(index) for name, text in self._encoded.items() if name not in shared}
         others = [tag for number in sentences.tolist() for tag in self._unreachable.get(number, ())]
+        inputs = on_device({name: argument for name, (argument, _) in own.items()}, self.device)
+        arrays = {
+            "lengths": lengths,
+            "mask": mask,
+            "tags": self._tags[tokens] * mask,
+            "places": {name: places for name, (_, places) in (own | shared).items()},
+            **({"unreachable": np.array(others)} if others else {}),
+        }
         return Batch(
-            sentences=numbers,
-            lengths=lengths,
-            mask=mask,
-            tags=self._tags[tokens] * mask,
-            inputs={name: inputs for name, (inputs, _) in selected.items()},
-            places={name: places for name, (_, places) in selected.items()},
+            sentences=sentences,
+            inputs=inputs | {name: self._shared[name] for name in shared},
             shared=frozenset(shared),
-            unreachable=torch.tensor(others, device=numbers.device) if others else None,
+            **on_device(arrays, self.device),
         )
+
+
+def on_device(arrays: Any, device: torch.device) -> Any:
+    """Tensors of an array, or of the arrays in dicts and tuples. The host does not wait until a GPU has copied them."""
+    import torch  # as in `indexed_text.apply_in_chunks`
+
+    if isinstance(arrays, dict):
+        return {name: on_device(part, device) for name, part in arrays.items()}
+    if isinstance(arrays, tuple):
+        return type(arrays)(*(on_device(part, device) for part in arrays))
+    tensor = torch.from_numpy(arrays)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 class Encoder:
@@ -125,8 +137,6 @@ class Encoder:
             input.fit(train, texts.values())
 
     def encode(self, sentences: Sequence[Sentence], device: torch.device) -> EncodedSplit:
-        import torch  # as in `indexed_text.Table.of`
-
         ids = {label: number for number, label in enumerate(self.labels)}
         indexed = (text for text in self._fitted if text.sentences is sentences)
         text = next(indexed, None) or IndexedText.from_sentences(sentences)
@@ -137,7 +147,7 @@ class Encoder:
             for number, sentence in enumerate(sentences)
             if sentence.unreachable
         }
-        return EncodedSplit(text, torch.from_numpy(numbers), self.inputs, device, unreachable)
+        return EncodedSplit(text, numbers, self.inputs, device, unreachable)
 
     def extended(
         self, sentences: Sequence[Sentence], path: Path | None = None

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.progress import track
-from torch import Tensor, nn
+from torch import nn
 
 from ner_experiments.data import bert_files
 from ner_experiments.data.batches import TokenBudget
@@ -38,32 +38,26 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class OnDisk(EncodedText):
-    """A memory-mapped vector per token, float32 [tokens dim]; only a batch is loaded to the device."""
+    """A memory-mapped vector per token, float32 [tokens dim]; only a batch is loaded."""
 
     table: np.ndarray
-    device: torch.device
 
-    def to(self, device: torch.device) -> OnDisk:
-        return replace(self, device=device)
-
-    def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
-        rows = torch.from_numpy(self.table[index.tokens[index.mask].cpu().numpy()])
+    def select(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
         # Padding repeats the last token of its sentence.
-        places = index.mask.flatten().cumsum(0).view_as(index.tokens) - 1
-        return rows.to(self.device), places
+        return self.table[index.tokens[index.mask]], index.mask.cumsum().reshape(index.mask.shape) - 1
 
 
 @dataclass(frozen=True)
 class ToCompute(EncodedText):
-    """A vector per token, computed by `compute` on the target device."""
+    """A vector per token, computed by `compute` on the device of the batches."""
 
     compute: Callable[[torch.device], np.ndarray]
 
     def to(self, device: torch.device) -> OnDisk:
-        return OnDisk(self.compute(device), device)
+        return OnDisk(self.compute(device))
 
-    def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
-        return self.to(index.tokens.device).select(index)
+    def select(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
+        return self.to(torch.device("cpu")).select(index)
 
 
 @dataclass
@@ -138,7 +132,7 @@ class FrozenPieces(Input):
         bert = (self._bert or self._read_model()).to(device)
         if self._keeps_bert:
             self._bert = bert
-        split = EncodedSplit(text, torch.zeros(len(text.tokens)), {"words": self.pieces}, device, {})
+        split = EncodedSplit(text, np.zeros(len(text.tokens)), {"words": self.pieces}, device)
         console = Console(stderr=True)
         plan = _BATCH.in_order(text.lengths)
         progress = track(

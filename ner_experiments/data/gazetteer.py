@@ -50,7 +50,7 @@ class Gazetteer(Input):
                 for start, stop in matches(tokens[begin:end], names, lengths):
                     features = [first, *[first + 1] * (stop - start - 2), first + 2]
                     ids[begin + start : begin + stop, place] = features if stop - start > 1 else first + 3
-        return PerToken.of(align_left(ids))
+        return PerToken(align_left(ids))
 
     def sizes(self) -> dict[str, Any]:
         return {"num_features": 4 * len(self.names)}

@@ -1,7 +1,8 @@
 """Sentences as flat index arrays, and the interface of what an input encodes them to.
 
 An input encodes an `IndexedText` once (`EncodedText`), as a table with a row per surface form or per token.
-A batch is then gathered from the tables by its `BatchIndex`.
+A batch is then gathered from the tables by its `BatchIndex`, on the host, where sizes that depend on the data are known
+without waiting for a GPU.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -19,8 +20,9 @@ from ner_experiments.data.sentence import Sentence
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import ArrayLike
     from torch import Tensor
+
+Rows = TypeVar("Rows", np.ndarray, "Tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,48 +62,34 @@ class BatchIndex:
         `forms[form_rows[b, t]]` the form of token t in sentence b.
     """
 
-    sentences: Tensor
-    tokens: Tensor
-    mask: Tensor
-    forms: Tensor
-    form_rows: Tensor
+    sentences: np.ndarray
+    tokens: np.ndarray
+    mask: np.ndarray
+    forms: np.ndarray
+    form_rows: np.ndarray
 
 
 class EncodedText(ABC):
     """A text encoded by one input, from which the module's arguments for a batch are gathered."""
 
-    @abstractmethod
-    def to(self, device: torch.device) -> EncodedText: ...
+    def to(self, device: torch.device) -> EncodedText:
+        """The text with what is computed on a device, if anything is."""
+        return self
 
     @abstractmethod
-    def select(self, index: BatchIndex) -> tuple[Any, Tensor]:
+    def select(self, index: BatchIndex) -> tuple[Any, np.ndarray]:
         """The module's argument for a batch, and [batch time] the row of the module's output for each token."""
 
-    def share(self, index: BatchIndex) -> tuple[Tensor, Tensor] | None:
+    def share(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray] | None:
         """As `select`, but with an argument that all batches of the text share; None if there is none."""
         return None
 
 
 @dataclass(frozen=True)
-class Table(EncodedText):
-    """A text as one table."""
-
-    table: Tensor
-
-    @classmethod
-    def of(cls, rows: ArrayLike) -> Self:
-        """The rows as a tensor."""
-        import torch  # slow to import, and a table of results needs an input's checksum alone
-
-        return cls(torch.as_tensor(rows))
-
-    def to(self, device: torch.device) -> Self:
-        return replace(self, table=self.table.to(device))
-
-
-@dataclass(frozen=True)
-class PerForm(Table):
+class PerForm(EncodedText):
     """A table [forms] or [forms width]: the module runs once per distinct form. Right-padded with 0."""
+
+    table: np.ndarray
 
     @classmethod
     def padded(cls, forms: Sequence[Sequence[int]], width: int = 0) -> Self:
@@ -109,27 +97,27 @@ class PerForm(Table):
         rows = np.zeros((len(forms), width or max(1, *map(len, forms))), dtype=np.int32)
         for row, ids in zip(rows, forms, strict=True):
             row[: len(ids)] = ids
-        return cls.of(rows)
+        return cls(rows)
 
-    def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
+    def select(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
         return trim_padding(self.table[index.forms]), index.form_rows
 
-    def share(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
+    def share(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
         return self.table, index.forms[index.form_rows]
 
 
 @dataclass(frozen=True)
-class PerToken(Table):
+class PerToken(EncodedText):
     """A table [tokens] or [tokens width], for features that depend on the context. Right-padded with 0."""
 
-    def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
-        import torch  # as in `Table.of`
+    table: np.ndarray
 
-        rows = torch.arange(index.tokens.numel(), device=index.tokens.device).view_as(index.tokens)
-        return trim_padding(self.table[index.tokens.flatten()]), rows
+    def select(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.arange(index.tokens.size).reshape(index.tokens.shape)
+        return trim_padding(self.table[index.tokens.ravel()]), rows
 
 
-def trim_padding(rows: Tensor) -> Tensor:
+def trim_padding(rows: Rows) -> Rows:
     """Drop the columns that are padding in every row."""
     if rows.ndim == 1:
         return rows
@@ -143,7 +131,7 @@ def align_left(ids: np.ndarray) -> np.ndarray:
 
 def apply_in_chunks(module: Callable[[Tensor], Tensor], table: Tensor, *, size: int = 512) -> Tensor:
     """Apply a module to all rows of a table, in chunks of similar length to limit padding."""
-    import torch  # as in `Table.of`
+    import torch  # slow to import, and a table of results needs an input's checksum alone
 
     order = torch.arange(len(table), device=table.device)
     if table.ndim == 2:

@@ -88,10 +88,10 @@ class RandomWords(Input):
         self.restore({"words": list(counts), "singletons": [count == 1 for count in counts.values()]})
 
     def encode(self, text: IndexedText) -> PerForm:
-        return PerForm.of([self.ids.get(self._normalize(form), UNKNOWN) for form in text.forms])
+        return PerForm(np.array([self.ids.get(self._normalize(form), UNKNOWN) for form in text.forms]))
 
     def sizes(self) -> dict[str, Any]:
-        import torch  # as in `indexed_text.Table.of`
+        import torch  # as in `indexed_text.apply_in_chunks`
 
         return {"num_words": len(self.ids) + 1, "singletons": torch.tensor([False, *self.singletons])}
 
@@ -137,7 +137,7 @@ class PretrainedWords(Input):
         self._checksum = loaded.checksum
 
     def encode(self, text: IndexedText) -> PerForm:
-        return PerForm.of([self._id(form) for form in text.forms])
+        return PerForm(np.array([self._id(form) for form in text.forms]))
 
     def _id(self, form: str) -> int:
         return next((self.ids[key] for _, key in vectors.back_off(form) if key in self.ids), UNKNOWN)
@@ -156,7 +156,7 @@ class PretrainedWords(Input):
         return more, matrix[new]
 
     def sizes(self) -> dict[str, Any]:
-        import torch  # as in `indexed_text.Table.of`
+        import torch  # as in `indexed_text.apply_in_chunks`
 
         unseen = len(self.singletons)
         table = torch.zeros(1 + self.num_found + unseen, self.dim)
@@ -219,7 +219,7 @@ class Case(Input):
     """Capitalization class of each form, one of four (Li, Fu & Ma 2020, 3.1); see `case`."""
 
     def encode(self, text: IndexedText) -> PerForm:
-        return PerForm.of([case(form) for form in text.forms])
+        return PerForm(np.array([case(form) for form in text.forms]))
 
     def sizes(self) -> dict[str, Any]:
         return {"num_values": 4}

@@ -37,7 +37,7 @@ class TypedCharacters(Input):
         return PerForm.padded(rows, self.max_length)
 
     def sizes(self) -> dict[str, Any]:
-        import torch  # as in `indexed_text.Table.of`
+        import torch  # as in `indexed_text.apply_in_chunks`
 
         typed = [[character in of_type for of_type in TYPES] for character in CHARACTERS]
         return {"length": self.max_length, "types": torch.tensor([[False] * len(TYPES)] * 2 + typed)}
@@ -88,10 +88,10 @@ class WordsWithCase(Input):
         return found, np.stack([np.zeros(dim + 4, dtype=np.float32), *rows])
 
     def encode(self, text: IndexedText) -> PerForm:
-        return PerForm.of([self.ids.get(form, UNKNOWN) for form in text.forms])
+        return PerForm(np.array([self.ids.get(form, UNKNOWN) for form in text.forms]))
 
     def sizes(self) -> dict[str, Any]:
-        import torch  # as in `indexed_text.Table.of`
+        import torch  # as in `indexed_text.apply_in_chunks`
 
         return {"vectors": torch.tensor(self.table)}
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from ner_experiments.data import bert_files
 from ner_experiments.data.indexed_text import BatchIndex, EncodedText, IndexedText
@@ -51,16 +49,15 @@ class Pieces(Input):
         windows = plan_windows(np.diff(sentences), self.max_length - 2, self.overlap)
         flat, begins = self._add_special(pieces, sentences, windows)
         own, positions = windows.assign(starts[:-1] - np.repeat(sentences[:-1], text.lengths), text.lengths)
-        arrays = {
-            "pieces": flat.astype(np.int32),
-            "starts": begins,
-            "lengths": windows.lengths + 2,
-            "first": windows.first,
-            "counts": windows.counts,
-            "windows": own,
-            "positions": positions + 1,  # after [CLS]
-        }
-        return PerWindow(**{name: torch.from_numpy(array) for name, array in arrays.items()})
+        return PerWindow(
+            pieces=flat.astype(np.int32),
+            starts=begins,
+            lengths=windows.lengths + 2,
+            first=windows.first,
+            counts=windows.counts,
+            windows=own,
+            positions=positions + 1,  # after [CLS]
+        )
 
     def sizes(self) -> dict[str, Any]:
         if self.folder is None:
@@ -128,8 +125,8 @@ class Pieces(Input):
 class Windows(NamedTuple):
     """Piece ids [windows length], 0 on padding; `mask` is True on real pieces, [CLS] and [SEP] among them."""
 
-    pieces: Tensor
-    mask: Tensor
+    pieces: np.ndarray
+    mask: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -143,28 +140,24 @@ class PerWindow(EncodedText):
     windows, positions: [tokens] the window within its sentence, and the piece in it, that represent a token.
     """
 
-    pieces: Tensor
-    starts: Tensor
-    lengths: Tensor
-    first: Tensor
-    counts: Tensor
-    windows: Tensor
-    positions: Tensor
+    pieces: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+    first: np.ndarray
+    counts: np.ndarray
+    windows: np.ndarray
+    positions: np.ndarray
 
-    def to(self, device: torch.device) -> PerWindow:
-        return replace(self, **{name: tensor.to(device) for name, tensor in vars(self).items()})
-
-    def select(self, index: BatchIndex) -> tuple[Windows, Tensor]:
+    def select(self, index: BatchIndex) -> tuple[Windows, np.ndarray]:
         counts = self.counts[index.sentences]
-        before = counts.cumsum(0) - counts
-        numbers = torch.repeat_interleave(self.first[index.sentences] - before, counts)
-        selected = self._window(numbers + torch.arange(len(numbers), device=numbers.device))
+        before = counts.cumsum() - counts
+        selected = self._window(ranges(self.first[index.sentences], counts))
         rows = before[:, None] + self.windows[index.tokens]
         return selected, rows * selected.pieces.shape[1] + self.positions[index.tokens]
 
-    def _window(self, numbers: Tensor) -> Windows:
+    def _window(self, numbers: np.ndarray) -> Windows:
         lengths = self.lengths[numbers, None]
-        steps = torch.arange(int(lengths.max()), device=numbers.device)
+        steps = np.arange(lengths.max())
         mask = steps < lengths
         return Windows(self.pieces[self.starts[numbers, None] + steps * mask] * mask, mask)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
@@ -35,7 +36,7 @@ TOLERANCE = 1e-3
 EXAMPLE_SENTENCES = 3
 """Number of sentences to trace with. At least two, because torch.export would specialize on a batch of one."""
 LENGTHS = "lengths"
-NO_TENSOR = torch.empty(0)
+NO_TENSOR, NO_SENTENCES = torch.empty(0), np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class TracedTagger(nn.Module):
         places = torch.arange(batch * time, device=lengths.device).view(batch, time)
         scores = self.tagger(
             Batch(
-                sentences=NO_TENSOR,
+                sentences=NO_SENTENCES,
                 lengths=lengths,
                 mask=mask,
                 tags=NO_TENSOR,

@@ -105,7 +105,7 @@ class FiniteLoss(Callback):
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
-        self.unchecked: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+        self.unchecked: list[tuple[str, torch.Tensor, np.ndarray]] = []
 
     def on_train_batch_start(self, trainer: Trainer, module: Any, batch: Batch, number: int) -> None:
         self.batch = batch

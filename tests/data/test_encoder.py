@@ -15,6 +15,7 @@ from encoders import CPU, assert_equal, fitted, sentence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ner_experiments.data import toy
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.indexed_text import IndexedText, PerToken, apply_in_chunks
 from ner_experiments.data.inputs import Case, Characters, Input, PretrainedWords, RandomWords
@@ -41,7 +42,7 @@ class WordLengths(Input):
     def encode(self, text: IndexedText) -> PerToken:
         longest = max(map(len, text.sentences))
         rows = [row + [0] * (longest - len(row)) for s in text.sentences for row in beginnings(s)]
-        return PerToken(torch.tensor(rows))
+        return PerToken(np.array(rows))
 
     def sizes(self) -> dict[str, Any]:
         return {}
@@ -198,6 +199,22 @@ def test_case(forms: str, kind: int) -> None:
     encoded = fitted([sentence(forms)], features=Case()).encode([sentence(forms)], CPU)
     batch = encoded.batch(np.array([0]))
     assert batch.spread("features", batch.inputs["features"]).tolist() == [[kind] * len(forms.split())]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forms_and_places_are_those_of_torch_unique(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    text = toy.sentences("en", "train", 40)
+    split = fitted(text, words=RandomWords(lowercase=False)).encode(text, CPU)
+    forms, starts = IndexedText.from_sentences(text).tokens, np.cumsum([0, *split.lengths])
+    for numbers in np.split(rng.permutation(len(text)), [1, 9, 20]):
+        rows = [forms[starts[s] : starts[s + 1]] for s in numbers]
+        longest = max(map(len, rows))
+        table = torch.tensor(np.stack([np.append(row, [row[0]] * (longest - len(row))) for row in rows]))
+        distinct, places = torch.unique(table, return_inverse=True)
+        batch = split.batch(numbers)
+        assert torch.equal(batch.places["words"], places)
+        assert torch.equal(batch.inputs["words"], distinct + 1)  # ids of words follow their first occurrence
 
 
 def test_batches_that_share_their_forms_say_the_same() -> None:

@@ -89,7 +89,7 @@ def fitted(input: Any, text: IndexedText) -> Any:
 
 
 def batch(input: Input, text: IndexedText, *numbers: int) -> Batch:
-    tags = torch.zeros(len(text.tokens), dtype=torch.long)
+    tags = np.zeros(len(text.tokens), dtype=np.int64)
     chosen = np.array(numbers or range(len(text.lengths)))
     return EncodedSplit(text, tags, {"words": input}, torch.device("cpu")).batch(chosen)
 

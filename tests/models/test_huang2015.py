@@ -216,5 +216,5 @@ def test_direct_choices_become_scores(choice: str, columns: list[str], tmp_path:
         reader.fit(text, [])
         module = instantiate(cfg.direct[name].module)(num_tags=5, **reader.sizes())
         nn.init.ones_(module.weight)
-        ids = reader.encode(text).table
+        ids = torch.from_numpy(reader.encode(text).table)
         assert module(ids)[:, 0].tolist() == (ids > 0).sum(1).tolist()
