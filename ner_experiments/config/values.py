@@ -80,6 +80,7 @@ RANGES: Mapping[str, Range] = {
     "audit.gradients": AT_LEAST_0,
     "logger.sentences": AT_LEAST_0,
     "hydra.launcher.jobs": AT_LEAST_0,
+    "hydra.launcher.jobs_per_gpu": AT_LEAST_0,
     "hydra.launcher.gpus_per_job": AT_LEAST_1,
     "hydra.launcher.minutes": AT_LEAST_0,
     "hydra.sweeper.n_trials": AT_LEAST_1,

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from ner_experiments.config.job import Job, as_job
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.values import check_ranges, lack_of_gpu
 from ner_experiments.launch import worker
+from ner_experiments.launch.packing import GPU_ERROR, Packing, Slot, mps
 from ner_experiments.launch.sweep_progress import SweepProgress, Tail, sizes
 from ner_experiments.launch.worker import Outcome
 from ner_experiments.training.preemption import STOPPING
@@ -36,15 +38,17 @@ from ner_experiments.utils.machine import available_memory, usable_cores
 
 @dataclass
 class LocalLauncherConfig:
-    """jobs: how many run at a time; 0: as many as there are GPUs or, without GPUs, cores, if memory allows.
+    """jobs: how many run at a time; 0: `jobs_per_gpu` on each GPU or, without GPUs, one per core, if memory allows.
 
-    gpus: the CUDA indices to use; by default all GPUs. Their number must be a multiple of `gpus_per_job`.
-    gpus_per_job: how many GPUs each job gets.
+    jobs_per_gpu: how many share a GPU; 0: as many as its free memory and the cores allow, going by what one has taken.
+    gpus: the indices of the GPUs to use; by default all GPUs. Their number must be a multiple of `gpus_per_job`.
+    gpus_per_job: how many GPUs each job gets; above 1 no GPU is shared.
     minutes: the time limit of a job, which is resumed when the command is repeated; 0: none.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.LocalLauncher"
     jobs: int = 0
+    jobs_per_gpu: int = 0
     gpus: list[int] | None = None
     gpus_per_job: int = 1
     minutes: float = 0.0
@@ -57,6 +61,7 @@ class BasicLauncherConfig:
     _target_: str = "hydra_plugins.ner_experiments_plugins.BasicLauncher"
 
 
+PROGRAM = (sys.executable, "-m", "ner_experiments.launch.worker")
 GRACE = 60.0
 """Seconds that a stopped job has to write its checkpoint before it is killed."""
 MEMORY = 2 * 2**30
@@ -78,10 +83,10 @@ class Task:
 
 @dataclass
 class Worker:
-    """A process, and the job that it is working on. slot: its CUDA_VISIBLE_DEVICES."""
+    """A process, and the job that it is working on."""
 
     process: subprocess.Popen[bytes]
-    slot: str | None
+    slot: Slot
     task: Task
     outcome: Path
     tails: Sequence[Tail] = ()
@@ -134,11 +139,18 @@ class LocalLauncher(Launcher):
     No job outlives the sweep: when it is stopped or dies, its jobs write their checkpoints and end.
     """
 
-    def __init__(self, jobs: int, gpus: Sequence[int] | None, gpus_per_job: int, minutes: float) -> None:
-        check_ranges(
-            {"jobs": jobs, "gpus_per_job": gpus_per_job, "minutes": minutes}, prefix="hydra.launcher."
-        )
-        self.jobs, self.minutes, self.gpus = jobs, minutes, gpus
+    def __init__(
+        self, jobs: int, jobs_per_gpu: int, gpus: Sequence[int] | None, gpus_per_job: int, minutes: float
+    ) -> None:
+        per = {"jobs_per_gpu": jobs_per_gpu, "gpus_per_job": gpus_per_job}
+        check_ranges({"jobs": jobs, **per, "minutes": minutes}, prefix="hydra.launcher.")
+        if jobs_per_gpu > 1 and gpus_per_job > 1:
+            raise ValueError(
+                f"hydra.launcher.jobs_per_gpu={jobs_per_gpu}: jobs that have several GPUs each "
+                f"(hydra.launcher.gpus_per_job={gpus_per_job}) share none"
+            )
+        self.jobs, self.jobs_per_gpu, self.minutes, self.gpus = jobs, jobs_per_gpu, minutes, gpus
+        self.gpus_per_job, self.peak = gpus_per_job, 0
         self.slots = slots(gpus, gpus_per_job) if gpus is not None or not lack_of_gpu() else []
         self.logging: dict[str, Any] = {}
 
@@ -149,67 +161,99 @@ class LocalLauncher(Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         jobs = [*map(as_job, job_overrides)]
         configs = [job.cfg for job in jobs]
-        devices = self.slots if any(cfg.runtime.accelerator != "cpu" for cfg in configs) else []
-        cores = max(cfg.runtime.threads * num_processes(cfg) for cfg in configs)
-        at_a_time = min(self.jobs or spare(devices, cores), len(jobs))
-        numbers = [*range(len(jobs))]
-        if 1 < at_a_time < len(jobs):  # so that a long job is less likely to run alone at the end
+        packing = self.packing(configs)
+        if packing.at_a_time < len(jobs) and packing.most > 1:
+            # so that a long job is less likely to run alone at the end, and none takes more memory than the first
             large = sizes(configs)
-            numbers.sort(key=lambda n: -large[n])
-        if at_a_time > 1:
-            print(announcement(len(jobs), at_a_time, devices), file=sys.stderr, flush=True)
+            packing.waiting.sort(key=lambda n: -large[n])
+        if packing.most > 1:
+            print(announcement(len(jobs), packing), file=sys.stderr, flush=True)
         tasks = [
             Task(n, jobs[n], worker.message(jobs[n], self.logging), num_processes(configs[n]) > 1)
-            for n in numbers
+            for n in range(len(jobs))
         ]
-        return [it.for_hydra() for it in self.work(tasks, at_a_time, devices)]
+        return [it.for_hydra() for it in self.work(tasks, packing)]
 
-    def work(self, tasks: Sequence[Task], at_a_time: int, devices: Sequence[str]) -> list[Outcome]:
-        waiting = list(tasks)[::-1]
+    def packing(self, configs: Sequence[DictConfig]) -> Packing:
+        """How many of the jobs may run at a time, and where."""
+        devices = self.slots if any(cfg.runtime.accelerator != "cpu" for cfg in configs) else []
+        several = self.gpus_per_job > 1 or any(num_processes(cfg) > 1 for cfg in configs)
+        cores = max(cfg.runtime.threads * num_processes(cfg) for cfg in configs)
+        most = self.jobs or self.jobs_per_gpu * len(devices) or spare(devices, cores)
+        if not devices:
+            per_slot = most
+        elif self.jobs or self.jobs_per_gpu:
+            per_slot = self.jobs_per_gpu or ceil(self.jobs / len(devices))
+        else:
+            per_slot = int(several or len(configs) <= len(devices))
+        return Packing(devices, range(len(configs)), most, per_slot, self.peak)
+
+    def work(self, tasks: Sequence[Task], packing: Packing) -> list[Outcome]:
         results: dict[int, Outcome] = {}
         workers: list[Worker] = []
-        jobs = [task.job for task in sorted(tasks, key=lambda task: task.number)]
         with (
-            SweepProgress(jobs, at_a_time) as progress,
-            tempfile.TemporaryDirectory() as folder,
+            SweepProgress([task.job for task in tasks], packing.at_a_time) as progress,
+            tempfile.TemporaryDirectory() as name,
             last_words(workers),
+            mps(packing) as environment,
             stop_on_exit(workers),
         ):
-            while waiting or workers:
-                while waiting and len(workers) < at_a_time:
+            folder = Path(name)
+            while packing.has_work:
+                while (next_job := packing.start()) is not None:
+                    number, slot = next_job
                     with deferred_signals():  # a worker that is not in the list yet would not be stopped
-                        workers.append(self.start(waiting.pop(), Path(folder), workers, devices, progress))
+                        workers.append(self.start(tasks[number], slot, environment, folder, progress))
                 time.sleep(0.05)
                 for each in workers:
                     each.show_output()
                     self.stop_if_late(each)
+                    if packing.is_measuring and progress.has_ended_an_epoch(each.task.number):
+                        packing.measure(each.task.number)
                 for each in [each for each in workers if each.is_done]:
-                    number = each.task.number
-                    results[number] = self.result(each)
-                    if each.process.poll() is None and waiting and not waiting[-1].several and not each.late:
-                        task = waiting.pop()
-                        each.give(task, Path(folder) / f"{task.number}.json")
-                        progress.started(task.number)
+                    task, found = each.task, self.result(each)
+                    allocated = found.result.get("peak_memory_bytes", {}).get("device")
+                    if packing.is_measuring and allocated and task.number not in progress.finished:
+                        packing.measure(task.number, allocated)
+                    runs_again = packing.ended(task.number, found.failed)
+                    if (following := self.following(each, found, tasks, packing)) is not None:
+                        each.give(following, folder / f"{following.number}.json")
+                        progress.started(following.number)
                     else:
                         workers.remove(each)
                         each.process.communicate()  # closes its stdin, and waits for its end
                     each.show_output()
-                    progress.ended(number, results[number])
+                    if runs_again:
+                        progress.repeats(task.number, found.failed)
+                        each.outcome.unlink()
+                    else:
+                        results[task.number] = found
+                        progress.ended(task.number, found)
+                if packing.peak != self.peak:
+                    self.peak, progress.at_a_time = packing.peak, packing.at_a_time
+                    needs = f"a job is expected to take {packing.peak / 1e9:.1f} GB of GPU memory"
+                    progress.print(f"{packing.at_a_time} at a time from now on: {needs}")
         return [results[number] for number in range(len(tasks))]
+
+    def following(self, each: Worker, found: Outcome, tasks: Sequence[Task], packing: Packing) -> Task | None:
+        """The job that a process takes after the one that it has ended; None if the process is to end."""
+        if each.process.poll() is not None or each.late or GPU_ERROR.search(found.failed):
+            return None
+        if not packing.has_place(each.slot) or tasks[packing.waiting[0]].several:
+            return None
+        return tasks[packing.take(each.slot)]
 
     def start(
         self,
         task: Task,
+        slot: Slot,
+        environment: dict[str, str],
         folder: Path,
-        workers: Sequence[Worker],
-        devices: Sequence[str],
         progress: SweepProgress,
     ) -> Worker:
-        """Start a process for a job, on the slot with the fewest jobs."""
-        load = {slot: sum(each.slot == slot for each in workers) for slot in devices}
-        slot = min(load, key=load.__getitem__) if load else None
+        """Start a process for a job, with more variables in its environment."""
         outcome = folder / f"{task.number}.json"
-        program = [sys.executable, "-m", "ner_experiments.launch.worker"]
+        program = [*PROGRAM]
         if task.several:  # further processes of the job repeat this command line, so the job has to be in it
             given = folder / f"{task.number}_job.json"
             given.write_text(json.dumps([str(outcome), task.message]), encoding="utf-8")
@@ -226,7 +270,13 @@ class LocalLauncher(Launcher):
                 stdout=out,
                 stderr=err,
                 env={**os.environ, "PYTHONPATH": worker.python_path(), "PYTHONUNBUFFERED": "1"}
-                | ({} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}),
+                | environment
+                # an index is then that of nvidia-smi, whatever the order of speeds
+                | (
+                    {}
+                    if slot.name is None
+                    else {"CUDA_VISIBLE_DEVICES": slot.name, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+                ),
                 start_new_session=True,
             )
         progress.started(task.number)
@@ -274,17 +324,20 @@ class BasicLauncher(Launcher):
 
 
 def spare(devices: Sequence[str], cores: int) -> int:
-    """Number of jobs, each on a slot of `devices` or on `cores` cores, that can run at a time; at least one.
+    """Number of jobs that can run at a time on so many `cores` each; at least one, and one per slot of `devices`.
 
     The load by other programs is ignored: it may come from an interrupted sweep whose jobs are still ending.
     """
-    possible = len(devices) or usable_cores() // cores
+    possible = max(len(devices), usable_cores() // cores)
     return max(1, min(possible, available_memory() // MEMORY))
 
 
-def announcement(jobs: int, at_a_time: int, devices: Sequence[str]) -> str:
+def announcement(jobs: int, packing: Packing) -> str:
+    gpus = sum(slot.name is not None for slot in packing.slots)
+    number, unit = (gpus, "GPU") if gpus else (usable_cores(), "core")
+    more = ", more as soon as one has shown how much GPU memory it takes" if packing.is_measuring else ""
     return (
-        f"{jobs} jobs, {at_a_time} at a time ({f'{len(devices)} GPUs' if devices else f'{usable_cores()} cores'}); "
+        f"{jobs} jobs, {packing.at_a_time} at a time ({number} {unit}{'s' * (number != 1)}){more}; "
         "with hydra/launcher=basic they would run one after another"
     )
 

@@ -75,6 +75,7 @@ class SweepProgress:
         self.finished = {number for number, status in enumerate(before) if status.state == DONE}
         self.started_at: dict[int, float] = {}
         self.seconds: dict[int, float] = {}
+        self.epochs: dict[int, int] = {}
         self.noted: set[str] = set()
         self.is_live = sys.stderr.isatty() and any(cfg.runtime.progress for cfg in configs)
         self.stdout, self.stderr = sys.stdout, sys.stderr
@@ -162,6 +163,25 @@ class SweepProgress:
     def started(self, number: int) -> None:
         self.statuses[number] = replace(self.statuses[number], state=RUNNING, reason="starting")
         self.started_at[number] = time.monotonic()
+        self.epochs.pop(number, None)
+
+    def repeats(self, number: int, reason: str) -> None:
+        """Take that a job has failed beside others on its GPU, where it will run alone."""
+        run = self.planned[number]
+        self.statuses[number] = Status(run.label, run.seed, WAITING, reason="to run alone")
+        said = f"failed beside other jobs on its GPU, and will run again alone: {reason.partition('. ')[0]}"
+        self.print(f"{row_and_seed(run.label, run.seed)} {said}")
+
+    def has_ended_an_epoch(self, number: int) -> bool:
+        """Whether a running job has ended an epoch since this was last asked."""
+        self.look()
+        status = self.statuses[number]
+        is_own = status.silent is not None and status.silent < time.monotonic() - self.started_at[number]
+        if status.epoch is None or not is_own:  # what an interrupted command has left
+            return False
+        before = self.epochs.setdefault(number, status.epoch)
+        self.epochs[number] = status.epoch
+        return status.epoch > before
 
     def ended(self, number: int, found: Outcome) -> None:
         """Take the outcome of a job, and print it where there is no screen."""
@@ -185,10 +205,8 @@ class SweepProgress:
             if len(self.planned) > 1:
                 self.print(self.counts())
 
-    def screen(self) -> RenderableType:
-        """The table of all jobs. Called by a thread, so that training in this process does not hold it up."""
-        from ner_experiments.launch.status_table import fitting_table
-
+    def look(self) -> None:
+        """Read the files of the running jobs, unless they were read a moment ago."""
         running = [number for number, it in enumerate(self.statuses) if it.state == RUNNING]
         if running and time.monotonic() - self.polled >= REFRESH:
             self.polled = time.monotonic()
@@ -196,6 +214,12 @@ class SweepProgress:
             for number, status in zip(running, found, strict=True):
                 if status.state == RUNNING == self.statuses[number].state:  # it may have ended meanwhile
                     self.statuses[number] = status
+
+    def screen(self) -> RenderableType:
+        """The table of all jobs. Called by a thread, so that training in this process does not hold it up."""
+        from ner_experiments.launch.status_table import fitting_table
+
+        self.look()
         return fitting_table(self.statuses, self.console, self.counts())
 
     # How far it is

@@ -18,6 +18,7 @@ from waiting import until
 from ner_experiments.config.job import Job
 from ner_experiments.launch import local
 from ner_experiments.launch.local import LocalLauncher, spare
+from ner_experiments.launch.packing import Packing, Slot
 from ner_experiments.launch.worker import Outcome
 
 TINY = ["data.max_sentences=60", "model.hidden_size=8", "optimizer.lr=0.01", "runtime.accelerator=cpu"]
@@ -31,7 +32,8 @@ TINY = ["data.max_sentences=60", "model.hidden_size=8", "optimizer.lr=0.01", "ru
         ([], 16, 8, 64, 1),
         ([], 1, 8, 5, 2),
         ([], 1, 8, 0, 1),
-        (["0", "1", "2"], 1, 8, 64, 3),
+        (["0", "1", "2"], 1, 8, 64, 8),
+        (["0", "1", "2"], 4, 8, 64, 3),
     ],
 )
 def test_jobs_share_gpus_or_cores_and_fit_into_memory(
@@ -54,13 +56,13 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
 ) -> None:
     started: list[int] = []
 
-    def work(self: Any, tasks: Sequence[local.Task], at_a_time: int, _: Sequence[str]) -> list[Outcome]:
-        started.append(at_a_time)
+    def work(self: Any, tasks: Sequence[local.Task], packing: Packing) -> list[Outcome]:
+        started.append(packing.at_a_time)
         return [Outcome(task.job) for task in tasks]
 
     monkeypatch.setattr(local, "usable_cores", lambda: cores)
     monkeypatch.setattr(LocalLauncher, "work", work)
-    launcher = LocalLauncher(jobs=0, gpus=None, gpus_per_job=1, minutes=0.0)
+    launcher = LocalLauncher(jobs=0, jobs_per_gpu=0, gpus=None, gpus_per_job=1, minutes=0.0)
     launcher.launch([[*TINY, f"seed={seed}"] for seed in range(number)], 0)
     assert started == [min(cores, number)]
     side_by_side_said = (
@@ -72,14 +74,14 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
 def test_the_largest_models_start_first(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
 
-    def work(self: Any, tasks: Sequence[local.Task], at_a_time: int, _: Sequence[str]) -> list[Outcome]:
-        started.extend(" ".join(task.job.overrides) for task in tasks)
+    def work(self: Any, tasks: Sequence[local.Task], packing: Packing) -> list[Outcome]:
+        started.extend(" ".join(tasks[number].job.overrides) for number in packing.waiting)
         assert all(sweep[task.number] == [*task.job.overrides] for task in tasks)
         return [Outcome(task.job) for task in tasks]
 
     monkeypatch.setattr(local, "usable_cores", lambda: 2)
     monkeypatch.setattr(LocalLauncher, "work", work)
-    launcher = LocalLauncher(jobs=0, gpus=None, gpus_per_job=1, minutes=0.0)
+    launcher = LocalLauncher(jobs=0, jobs_per_gpu=0, gpus=None, gpus_per_job=1, minutes=0.0)
     layers = [f"model=residual layers={n}" for n in (1, 3, 2)]
     broken = "model=lstm model._target_=ner_experiments.models.Missing"
     sweep = [line.split() for line in (broken, *layers, *layers)]
@@ -124,8 +126,8 @@ def test_the_time_of_a_job_begins_when_its_worker_gets_it(
     monkeypatch.setattr(local.os, "killpg", lambda process, number: signals.append(number))
     process: Any = SimpleNamespace(pid=0, poll=lambda: None, stdin=BytesIO())
     task = local.Task(0, Job(()), {}, several=False)
-    worker = local.Worker(process, None, task, tmp_path / "0.json", started=now)
-    launcher = LocalLauncher(jobs=1, gpus=None, gpus_per_job=1, minutes=1.0)
+    worker = local.Worker(process, Slot(), task, tmp_path / "0.json", started=now)
+    launcher = LocalLauncher(jobs=1, jobs_per_gpu=0, gpus=None, gpus_per_job=1, minutes=1.0)
     now = 59.0
     worker.give(task, tmp_path / "1.json")
     now = 118.0
