@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import configuration
-import f1_by_layers
 import notebook
 import readme_claims
 import rooms
@@ -18,7 +17,6 @@ import rooms
 FILES: dict[Path, Callable[[], str]] = {
     configuration.PAGE: configuration.page,
     notebook.NOTEBOOK: notebook.notebook,
-    f1_by_layers.PICTURE: f1_by_layers.drawing,
     readme_claims.README: readme_claims.readme,
 }
 """How each file is made."""

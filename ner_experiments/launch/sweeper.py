@@ -167,7 +167,10 @@ def show_table(page: "Page", *, of_a_table: bool) -> None:
     if of_a_table:
         print()
         print_markdown(f"{TableView(page).markdown()}\n")
-    elif page.runs:
+        return
+    for reason in dict.fromkeys(it.missing for it in page.results if it.missing):
+        print(f"not counted: {reason}")  # such as code that was edited while they ran
+    if page.runs:
         if answer := TableView(page).answer():
             print()
             print_markdown(f"{answer}\n")

@@ -58,7 +58,7 @@ def table(heading: str) -> list[list[str]]:
 
 
 def test_a_result_is_that_of_the_page_it_links_to() -> None:
-    for claim, *cells in table("Measured results"):
+    for claim, *cells in table("What we found about the papers"):
         (target,) = re.findall(r"\]\((results/\w+\.md)", claim)
         line = " | ".join(["| " + claim.partition(": ")[2], *cells])
         assert line in (ROOT / target).read_text(encoding="utf-8")
@@ -66,17 +66,18 @@ def test_a_result_is_that_of_the_page_it_links_to() -> None:
 
 def test_speeds_are_those_of_the_benchmarks() -> None:
     page = (ROOT / "benchmarks/RESULTS.md").read_text(encoding="utf-8")
-    names = {
-        "ours, default batches": "ours_tokens",
-        "ours, 32 sentences a batch": "ours",
-        "plain PyTorch": "pytorch",
-        "NCRF++": "ncrfpp",
-        "flair": "flair",
-    }
-    for name, training, decoding in table("Speed"):
-        assert re.search(rf"^\| {names[name]} \| {training} \(.*?\) \| {decoding} \(", page, re.MULTILINE), (
-            name
-        )
+    speeds = re.search(
+        r"trains on (\S+) .*?PyTorch on (\S+), NCRF\+\+ on (\S+) and\s+flair on (\S+)",
+        README.read_text(encoding="utf-8"),
+    )
+    assert speeds
+    for name, speed in zip(("ours_tokens", "pytorch", "ncrfpp", "flair"), speeds.groups(), strict=True):
+        assert re.search(rf"^\| {name} \| {speed} \(", page, re.MULTILINE), name
+
+
+def test_the_places_that_assistants_are_told_are_there() -> None:
+    places = re.findall(r"`([a-z_]+/[\w./]*)`", (ROOT / "AGENTS.md").read_text(encoding="utf-8"))
+    assert [it for it in places if not (ROOT / it).exists()] == []
 
 
 def anchors(page: Path) -> set[str]:

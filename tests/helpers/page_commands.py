@@ -27,7 +27,7 @@ RUN_ELSEWHERE = re.compile(r"model=glob\(\*\)|^ner-experiments smoke |table=\w+ 
 RUN = re.compile(r"outputs/\S+/seed-\d+")
 CORPORA = ("weibo", "conll2003", "wnut17", "msra")
 GUIDES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md")),
     *sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/contributing").glob("*.md")]),
 ]
 """Pages whose commands are run, in turn."""

@@ -12,6 +12,7 @@ from ner_experiments.config import config_dirs, safe_yaml
 from ner_experiments.config.choices import merged
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import PACKAGE, names
+from ner_experiments.launch.sweeper import show_table
 from ner_experiments.report import own_runs
 from ner_experiments.runs import code, status
 from ner_experiments.runs.progress import CHECKPOINT
@@ -192,7 +193,7 @@ def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
 
 
 def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
-    own: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     place = f"output_dir={tmp_path}/outputs"
     for seed in (1, 2):
@@ -203,10 +204,13 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
     table = of_jobs([[*TINY, f"seed={seed}"] for seed in (1, 2)], "mine", TINY)
     statuses = status.all_statuses(tmp_path / "outputs")
     assert not statuses
-    (result,) = collect(table, [place]).results
+    page = collect(table, [place])
+    (result,) = page.results
     assert not result.runs
     assert "own_encoders/sizes.py has changed since; runtime.reuse=any counts such runs" in result.missing
     assert "and 1 other run" in result.missing
+    show_table(page, of_a_table=False)
+    assert capsys.readouterr().out == f"not counted: {result.missing}\n"
 
     third = train(merged([*TINY, "seed=1", place]))
     (result,) = collect(table, [place]).results
