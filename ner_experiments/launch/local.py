@@ -355,7 +355,7 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
     if len(chosen) % size:
         raise ValueError(f"hydra.launcher: {len(chosen)} GPUs cannot be divided into slots of {size}")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = visible.split(",") if visible else list(map(str, range(count)))
+    names = [*map(str.strip, visible.split(","))] if visible else [*map(str, range(count))]
     return [",".join(names[gpu] for gpu in chosen[i : i + size]) for i in range(0, len(chosen), size)]
 
 

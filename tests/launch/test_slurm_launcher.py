@@ -51,8 +51,10 @@ def test_a_sweep_is_one_array_job_with_what_was_asked_for(tmp_path: Path, states
         tmp_path / "slurm",
         [*JOBS, ["seed=3"]],
         partition="gpu",
+        nodes=2,
+        tasks_per_node=3,
         cpus_per_task=4,
-        gpus_per_node=1,
+        gpus_per_node=3,
         mem_gb=1.5,
         timeout_min=90,
         signal_delay_s=200,
@@ -66,7 +68,8 @@ def test_a_sweep_is_one_array_job_with_what_was_asked_for(tmp_path: Path, states
     assert found["job-name"] == "yang2020_table11"
     assert found["requeue"] == ""
     assert (found["partition"], found["constraint"]) == ("gpu", "a100")
-    assert (found["cpus-per-task"], found["gpus-per-node"], found["mem"]) == ("4", "1", "1536M")
+    assert (found["nodes"], found["ntasks-per-node"], found["gpus-per-node"]) == ("2", "3", "3")
+    assert (found["cpus-per-task"], found["mem"]) == ("4", "1536M")
     assert (found["time"], found["signal"]) == ("90", "USR2@200")
     assert "account" not in found
     script = (states / "script").read_text()
