@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 SHARE = 0.9
 """Part of a GPU's free memory that jobs are expected to fill: the rest is for batches larger than those seen."""
@@ -29,17 +30,15 @@ QUERY = ("nvidia-smi", "--query-gpu=index,uuid,memory.free,mig.mode.current", "-
 GPU = re.compile(r"^(\d+), (GPU-\S+), (\d+), (?!Enabled)", re.MULTILINE)
 """Index, UUID and free MiB in the answer. A GPU partitioned by MIG does not match: a job gets only a part of it."""
 CONTROL = "nvidia-cuda-mps-control"
-KEEPER = f"""{CONTROL} -d < /dev/null >&2 || exit 1
+KEEPER = f"""timeout 30 {CONTROL} -d < /dev/null >&2 || exit 1
 echo started
 cat > /dev/null
-echo quit | {CONTROL} >&2
+echo quit | timeout 30 {CONTROL} >&2
 rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
 """
 """Runs MPS's daemon until stdin closes, as it does however the process at its other end dies."""
 CLIENT = (sys.executable, "-c", "import ctypes; exit(ctypes.CDLL('libcuda.so.1').cuInit(0) != 0)")
 """Fails as a client of MPS if the daemon has started but no process can use it, as in some containers."""
-
-
 TURNS = "without NVIDIA's MPS jobs on a GPU take turns"
 
 
@@ -143,13 +142,13 @@ class Packing:
         allocated: a lower bound, in case another program has freed memory meanwhile.
         """
         self.read()
-        slot = self.slot_of(number)
+        slot = self.slot_with(number)
         if slot.total is not None and slot.free is not None:
             self.peak = max(0, allocated, slot.total - slot.free)
 
     def ended(self, number: int, failed: str) -> bool:
         """Free the place of a job. Returns whether it will start again, alone, as others may have made it fail."""
-        slot = self.slot_of(number)
+        slot = self.slot_with(number)
         together = len(slot.running)
         slot.running.remove(number)
         slot.alone = None
@@ -163,7 +162,7 @@ class Packing:
         slot.again.append(number)
         return True
 
-    def slot_of(self, number: int) -> Slot:
+    def slot_with(self, number: int) -> Slot:
         return next(slot for slot in self.slots if number in slot.running)
 
     def read(self) -> None:
@@ -176,11 +175,17 @@ class Packing:
 
 def gpus() -> list[tuple[str, str, int]]:
     """Index, UUID and free bytes of each GPU, by nvidia-smi; empty where it does not answer."""
+    found = GPU.findall(printed(QUERY) or "")
+    return [(index, uuid, int(free) << 20) for index, uuid, free in found]
+
+
+def printed(command: Sequence[str], **options: Any) -> str | None:
+    """What a command prints; None if it fails, or does not end within half a minute."""
     try:
-        printed = subprocess.run(QUERY, capture_output=True, text=True, timeout=30).stdout
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=30, **options)
     except (OSError, subprocess.TimeoutExpired):
-        return []
-    return [(index, uuid, int(free) << 20) for index, uuid, free in GPU.findall(printed)]
+        return None
+    return None if ended.returncode else ended.stdout
 
 
 def slot_of(name: str, found: Sequence[tuple[str, str, int]]) -> Slot:
@@ -204,12 +209,12 @@ def mps(packing: Packing) -> Iterator[dict[str, str]]:
         yield {}
         return
     with ExitStack() as context:
-        clients, line = started(packing.slots, context)
+        clients, line = start_mps(packing.slots, context)
         print(line, file=sys.stderr, flush=True)
         yield clients
 
 
-def started(slots: Sequence[Slot], context: ExitStack) -> tuple[dict[str, str], str]:
+def start_mps(slots: Sequence[Slot], context: ExitStack) -> tuple[dict[str, str], str]:
     """Start MPS's daemon, which ends with the context; return the environment of its clients, and what has been done.
 
     If a daemon runs already, the jobs find it by the environment that they have anyway.
@@ -218,7 +223,7 @@ def started(slots: Sequence[Slot], context: ExitStack) -> tuple[dict[str, str], 
         return {}, f"{TURNS}: nvidia-smi does not list GPU {unknown}"
     if shutil.which(CONTROL) is None:
         return {}, f"{TURNS}: {CONTROL} is not installed"
-    if subprocess.run(["sh", "-c", f"echo get_server_list | {CONTROL}"], capture_output=True).returncode == 0:
+    if printed([CONTROL], input="get_server_list\n") is not None:
         return {}, "jobs on a GPU share it by NVIDIA's MPS, which runs already"
     folder = context.enter_context(TemporaryDirectory(prefix="mps", ignore_cleanup_errors=True))
     clients = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
@@ -242,6 +247,6 @@ def started(slots: Sequence[Slot], context: ExitStack) -> tuple[dict[str, str], 
     if keeper.stdout.readline() != b"started\n":
         lines = errors.read_text(errors="replace").strip().splitlines()
         return {}, f"{TURNS}: {lines[-1] if lines else CONTROL + ' fails'}"
-    if subprocess.run(CLIENT, env=environment, capture_output=True).returncode != 0:
+    if printed(CLIENT, env=environment) is None:
         return {}, f"{TURNS}: its daemon has started, but no process can use it"
     return clients, "jobs on a GPU share it by NVIDIA's MPS, whose daemon ends with this command"
