@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results", type=Path, default=Path("results"), metavar="DIR", help="archived runs (results)"
     )
     parser.add_argument("--runs", type=Path, metavar="DIR", help="run folders (outputs, if it exists)")
-    help = "rebuild the pages of sweeps that are running every N seconds, until these have ended or Ctrl-C"
+    help = "rebuild the pages every N seconds until the named tables, or else all recorded sweeps, have ended"
     parser.add_argument("--every", type=interval, metavar="N", help=help)
 
 
@@ -113,10 +113,15 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
     published = [entry for entry in with_runs if entry not in own]
     if progress is not None:
         stamp = ""  # the plain pages are written at the end, even if no file has changed since
-        progress |= progress_of([entry.page.table for entry in own], place)
-        own = [
-            replace(it, progress=progress.get(it.page.table.name, ""), seconds=arguments.every) for it in own
-        ]
+        followed = [*own, *(published if names else ())]  # of all tables, most are never run
+        progress |= progress_of([entry.page.table for entry in followed], [*overrides, *place])
+        own, published = (
+            [
+                replace(it, progress=progress.get(it.page.table.name, ""), seconds=arguments.every)
+                for it in each
+            ]
+            for each in (own, published)
+        )
     everything = outputs if everything_asked else None
     if everything:
         reuse = resolved(tuple(overrides))["runtime"]["reuse"]
@@ -128,11 +133,11 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
     return write_report(published, results, output, commit(), own, searches, stamp)
 
 
-def progress_of(tables: Sequence[spec.Table], place: Sequence[str]) -> dict[str, str]:
-    """`7 of 18 done, 2 running, about 3:40 left at 14:28:20` for each sweep that has not ended, by its name."""
+def progress_of(tables: Sequence[spec.Table], overrides: Sequence[str]) -> dict[str, str]:
+    """`7 of 18 done, 2 running, about 3:40 left at 14:28:20` for each table that has not ended, by its name."""
     from ner_experiments.launch.sweep_progress import SweepProgress  # slow to import: Hydra's launchers
 
-    found = {table.name: SweepProgress.of_sweep(table, place) for table in tables}
+    found = {table.name: SweepProgress.of_sweep(table, overrides) for table in tables}
     now = f"{datetime.now():%H:%M:%S}"
     return {name: f"{it.counts()} at {now}" for name, it in found.items() if not it.has_ended}
 

@@ -1,4 +1,4 @@
-"""Progress of a report on standard error: a bar on a terminal, a line for each table and page elsewhere."""
+"""Progress of a report on standard error: a bar on a terminal, some ten lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ Item = TypeVar("Item")
 
 
 def tracked(items: Sequence[Item], action: str, name: Callable[[Item], str]) -> Iterator[Item]:
-    """The items, each announced by its name before it is yielded."""
+    """The items, each announced by its name before it is yielded; outside a terminal, of many only some."""
     if len(items) == 1:
         yield items[0]
         return
     if sys.stderr.isatty():
         yield from with_bar(items, action, name)
         return
+    step = max(1, len(items) // 10)
     for number, item in enumerate(items, start=1):
-        print(f"{action} {number} of {len(items)}: {name(item)}", file=sys.stderr, flush=True)
+        if (number - 1) % step == 0:
+            print(f"{action} {number} of {len(items)}: {name(item)}", file=sys.stderr, flush=True)
         yield item
 
 

@@ -160,11 +160,19 @@ def headline(replications: Sequence[Replication], ledger: Iterable[Claim]) -> st
     sentences = [
         f"{len(outcomes)} of {number_of_claims} claims are registered; {made:,} of {runs:,} registered runs are made."
     ]
-    for rungs, what in (((0, 1), "Verdicts on the papers' claims"), ((2, 3), "Evidence from substitutes")):
-        found = Counter[str](it.verdict for it in outcomes if it.test.claim.rung in rungs)
-        counts = [f"{found[name]} *{name}*" for name in VERDICTS if found[name]]
-        if counts:
-            sentences.append(f"{what} (rungs {rungs[0]} and {rungs[1]}): {listed(counts)}.")
+    for rungs, what in (((0, 1), "Verdicts on claims of"), ((2, 3), "Evidence from substitutes on claims of")):
+        decided = [
+            (PAPERS[paper.family.paper], it)
+            for paper in replications
+            for it in paper.outcomes
+            if it.verdict in VERDICTS and it.test.claim.rung in rungs
+        ]
+        if decided:
+            papers = listed([*dict.fromkeys(paper for paper, _ in decided)])
+            on = listed(sorted({str(it.test.claim.rung) for _, it in decided}))
+            found = Counter[str](it.verdict for _, it in decided)
+            counts = listed([f"{found[name]} *{name}*" for name in VERDICTS if found[name]])
+            sentences.append(f"{what} {papers}, rung {on}: {counts}.")
     sentences += [f"{text}: {number[name]}." for name, text in WITHOUT_VERDICT.items() if number[name]]
     return f"{' '.join(sentences)} All other claims, and all earlier runs, are *exploratory*."
 

@@ -67,7 +67,7 @@ def test_a_result_is_that_of_the_page_it_links_to() -> None:
 def test_speeds_are_those_of_the_benchmarks() -> None:
     page = (ROOT / "benchmarks/RESULTS.md").read_text(encoding="utf-8")
     speeds = re.search(
-        r"trains on (\S+) .*?PyTorch on (\S+), NCRF\+\+ on (\S+) and\s+flair on (\S+)",
+        r"trains on (\S+) .*?PyTorch on (\S+),\s+NCRF\+\+ on (\S+)\s+and\s+flair on (\S+)",
         README.read_text(encoding="utf-8"),
     )
     assert speeds

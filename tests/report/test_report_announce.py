@@ -14,6 +14,9 @@ def test_elsewhere_each_item_is_a_line_printed_before_the_item_is_used(capsys: p
     steps = tracked(["a", "b"], "writing table", str.upper)
     found = [(item, capsys.readouterr().err) for item in steps]
     assert found == [("a", "writing table 1 of 2: A\n"), ("b", "writing table 2 of 2: B\n")]
+    assert len([*tracked(range(25), "writing table", str)]) == 25
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"writing table {number} of 25: {number - 1}" for number in range(1, 26, 2)]
 
 
 def everything(main: int) -> str:
