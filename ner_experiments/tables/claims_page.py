@@ -160,7 +160,10 @@ def headline(replications: Sequence[Replication], ledger: Iterable[Claim]) -> st
     sentences = [
         f"{len(outcomes)} of {number_of_claims} claims are registered; {made:,} of {runs:,} registered runs are made."
     ]
-    for rungs, what in (((0, 1), "Verdicts on claims of"), ((2, 3), "Evidence from substitutes on claims of")):
+    for rungs, what in (
+        ((0, 1), "Verdicts on claims of"),
+        ((2, 3), "Evidence from substitutes on claims of"),
+    ):
         decided = [
             (PAPERS[paper.family.paper], it)
             for paper in replications

@@ -51,7 +51,9 @@ def test_what_is_registered_is_counted(results: Path, replications: list[Replica
     text = claims_page.headline(replications, LEDGER)
     number = {"zero": 0, "some": 15, "all": 76}[made(results)]
     assert text.startswith(f"14 of 93 claims are registered; {number} of 90 registered runs are made. ")
-    assert ("Evidence from substitutes on claims of Huang, Xu & Yu (2015), rung 3: 1 *replicates*." in text) == (made(results) == "all")
+    assert (
+        "Evidence from substitutes on claims of Huang, Xu & Yu (2015), rung 3: 1 *replicates*." in text
+    ) == (made(results) == "all")
     assert "Open for want of a GPU: 1. Not testable with 12 seeds per row: 1. All other claims" in text
 
 
