@@ -10,7 +10,7 @@ from pathlib import Path
 from ner_experiments.analysis.disagreements import Case, of_runs
 from ner_experiments.analysis.row_errors import opened
 from ner_experiments.analysis.sentences import of_cases
-from ner_experiments.comparison import systems
+from ner_experiments.comparison.arguments import add_file_arguments, scored_files
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.sweeps import named_runs
 from ner_experiments.view.mentions import Sentence, print_page
@@ -28,16 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "tool, as `compare` takes them"
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help=text)
-    text = "the gold file of files of predictions, unless these have gold in the column before the last"
-    parser.add_argument("--gold", type=Path, metavar="FILE", help=text)
+    add_file_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     runs: list[Run]
-    if systems.are_files(arguments.runs):
-        runs = [*systems.score(systems.parsed(arguments.runs), arguments.gold).runs]
+    if compared := scored_files(arguments, arguments.runs):
+        runs = [*compared.runs]
         labels = {run.folder: run.label for run in runs}
     else:
         labels = named_runs(arguments.runs)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.data.formats.columns import parse_columns
+from ner_experiments.comparison.arguments import add_file_arguments, how_to_read
 from ner_experiments.utils.garbage import paused_garbage_collection
 
 if TYPE_CHECKING:
@@ -29,20 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "before them; a path may be the folder of a finished run; TABLE is a table or sweep, each row a system"
     )
     parser.add_argument("systems", nargs="+", metavar="NAME=FILES|TABLE", help=text)
-    text = "gold mentions; without it, files of predictions have them in the column before the last, as conlleval's"
-    parser.add_argument("--gold", type=Path, metavar="FILE", help=text)
+    add_file_arguments(parser)
     text = "training data, to score seen and unseen mentions apart, and to count the sentences of gold that it has"
     parser.add_argument("--train", type=Path, metavar="FILE", help=text)
-    text = "other names for types, in all files"
-    parser.add_argument("--map", nargs="+", type=renaming, default=[], metavar="GPE=LOC", help=text)
-    text = (
-        "columns of the gold file, if they are not detected: numbers from 0, or from -1 at the end, or names"
-    )
-    parser.add_argument("--gold-columns", type=columns, metavar="word=0,tag=3", help=text)
-    text = "columns of the files of predictions (tag=-1)"
-    parser.add_argument("--columns", type=columns, metavar="word=0,tag=-1", help=text)
-    text = "count sentences that a file lacks as without a prediction"
-    parser.add_argument("--missing", choices=["empty"], help=text)
     text = "a published F1 in percent, with its deviation if it has one, to compare each system with"
     parser.add_argument("--against", metavar="91.21±0.22", help=text)
     text = "number of runs of the published score (1)"
@@ -85,12 +74,8 @@ def compare(arguments: argparse.Namespace) -> int:
         raise ValueError("--dataset belongs to --publish")
     compared = systems.score(
         systems.parsed(arguments.systems),
-        arguments.gold,
-        gold_columns=arguments.gold_columns,
-        columns=arguments.columns,
-        types=dict(arguments.map),
+        **how_to_read(arguments),
         published=published(arguments),
-        missing_is_empty=arguments.missing == "empty",
         train=arguments.train,
         smallest_effect=arguments.smallest_effect,
     )
@@ -135,20 +120,3 @@ def published(arguments: argparse.Namespace) -> Published | None:
             f"--against: a deviation requires the number of its runs, as --against-runs 5, got {runs}"
         )
     return Published(float(found["mean"]), sd, runs)
-
-
-def columns(text: str) -> dict[str, int | str]:
-    try:
-        found = parse_columns(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if others := {*found} - {"word", "tag"}:
-        raise argparse.ArgumentTypeError(f"expected columns of word and tag, got {others.pop()!r}")
-    return {"word": "auto", "tag": -1, **found}
-
-
-def renaming(text: str) -> tuple[str, str]:
-    old, equals, new = text.partition("=")
-    if not (equals and old and new):
-        raise argparse.ArgumentTypeError(f"expected OLD=NEW, such as GPE=LOC, got {text!r}")
-    return old, new

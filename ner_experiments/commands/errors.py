@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from ner_experiments.analysis import row_errors
 from ner_experiments.analysis.disagreements import Agreement
 from ner_experiments.analysis.error_grids import error_grids
 from ner_experiments.analysis.row_errors import RowErrors, RowPair, explain_intervals
 from ner_experiments.analysis.sentences import NAMES, WrongSentence, by_kind, of_cases, types_of
-from ner_experiments.comparison import systems
+from ner_experiments.comparison.arguments import add_file_arguments, scored_files
 from ner_experiments.tables.sweeps import named_runs
 from ner_experiments.view.mentions import Sentence, print_page
 from ner_experiments.view.table import Grid
@@ -30,8 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or NAME=FILES with predictions of any tool, as `compare` takes them"
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help=text)
-    text = "the gold file of files of predictions, unless these have gold in the column before the last"
-    parser.add_argument("--gold", type=Path, metavar="FILE", help=text)
+    add_file_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
     text = "sentences of each kind: with most errors, with each kind of error, and where two rows differ (5)"
     parser.add_argument("--sentences", type=int, default=5, metavar="N", help=text)
@@ -41,8 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     if arguments.sentences < 0:
         raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
-    if systems.are_files(arguments.runs):
-        seed_groups = systems.score(systems.parsed(arguments.runs), arguments.gold).rows
+    if compared := scored_files(arguments, arguments.runs):
+        seed_groups = compared.rows
     else:
         seed_groups = row_errors.rows(named_runs(arguments.runs))
     pairs = row_errors.pairs(seed_groups)

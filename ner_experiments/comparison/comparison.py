@@ -260,7 +260,7 @@ def compare(
     types: Mapping[str, str] = {},
     against: float | Published | None = None,
     gold_columns: Columns | None = None,
-    columns: Columns | None = None,
+    columns: Mapping[str, Columns] = {},
     missing_is_empty: bool = False,
     smallest_effect: float = SMALLEST_EFFECT,
 ) -> Comparison:
@@ -271,7 +271,8 @@ def compare(
     files: system -> its files of predictions, one per seed; a file may be the folder of a finished run.
     train: training data, to score mentions that it has apart from others. types: other names for types, in all files.
     against: a published F1 in percent.
-    gold_columns, columns: layer -> column of the gold file and of predictions, where these are not found.
+    gold_columns: layer -> column of the gold file, where these are not found, such as {"word": 0, "tag": 3}.
+    columns: the same of predictions, by system, and of "" for all others.
     missing_is_empty: whether a sentence that a file lacks counts as without a prediction; else it is an error.
     smallest_effect: systems are equal if their difference is shown to be smaller, in points.
 

@@ -146,7 +146,7 @@ def score(
     gold: Path | None,
     *,
     gold_columns: Columns | None = None,
-    columns: Columns | None = None,
+    columns: Mapping[str, Columns] = {},
     types: Mapping[str, str] = {},
     published: Published | None = None,
     missing_is_empty: bool = False,
@@ -155,37 +155,55 @@ def score(
 ) -> Compared:
     """Score the files of systems against one gold file.
 
-    gold: None if all files of predictions are columns that have it, too. types: other names for types, in all files.
+    gold: None if all files of predictions are columns that have it, too. columns: those of predictions, by system, with
+    "" for all others, where these are not found. types: other names for types, in all files.
     published: a score that each system is compared with. train: training data, by which mentions are seen or unseen.
     missing_is_empty: as in `align`. smallest_effect: as in `Table`.
 
-    ValueError for files that cannot be read or aligned, files with another gold, and predictions without a type of
-    gold.
+    ValueError for files that cannot be read or aligned, files with another gold, predictions or train without a type of
+    gold, and columns or types of what is not there.
     """
     if not systems:
         raise ValueError("expected the files of at least one system, as NAME=FILES")
-    gold_texts = mapped(read(gold, gold_columns or GOLD), types) if gold else None
+    for name, paths in systems.items():
+        if not paths:
+            raise ValueError(f"{name}: it has no file")
+    if unknown := {*columns} - {*systems, ""}:
+        raise ValueError(f"--columns {min(unknown)}: there is no such system; there are {', '.join(systems)}")
+    found_types: set[str] = set()
+
+    def renamed(texts: Texts) -> Texts:
+        found_types.update(types_of(texts.sentences))
+        return mapped(texts, types)
+
+    gold_texts = renamed(read(gold, gold_columns or GOLD)) if gold else None
     files: dict[tuple[str, int], Texts] = {}
     seeds = {name: seeds_of(paths) for name, paths in systems.items()}
     for name, paths in systems.items():
         for seed, path in zip(seeds[name], paths, strict=True):
-            file = read_at_once(path, gold_texts) if gold_texts and not columns else None
-            file = file or read(path, columns or PREDICTED, with_unreachable=gold is None)
-            files[name, seed] = mapped(file, types)
+            of_system = columns.get(name) or columns.get("")
+            file = read_at_once(path, gold_texts) if gold_texts and not of_system else None
+            file = file or read(path, of_system or PREDICTED, with_unreachable=gold is None)
+            files[name, seed] = renamed(file)
             if gold is None:
-                own = mapped(read_gold_beside(path, gold_columns), types)
+                own = renamed(read_gold_beside(path, gold_columns))
                 gold_texts = gold_texts or own
                 check_same_gold(gold_texts, own)
     assert gold_texts is not None
     if not gold_texts.sentences:
         raise ValueError(f"{gold_texts.path}: it has no sentence")
-    check_types(gold_texts, files.values())
+    train_texts = renamed(read(train, gold_columns or GOLD)) if train else None
+    if unknown := {*types} - found_types:
+        raise ValueError(
+            f"--map {min(unknown)}: no file has this type; there are {', '.join(sorted(found_types))}"
+        )
+    check_types(gold_texts, [*files.values(), *([train_texts] if train_texts else [])])
     aligned = {
         key: align(gold_texts, texts, missing_is_empty=missing_is_empty) for key, texts in files.items()
     }
     sentences = dict(zip(files, tagged(gold_texts.sentences, [*aligned.values()]), strict=True))
     data = about_gold(gold_texts)
-    known = sentences_of_train(mapped(read(train, gold_columns or GOLD), types)) if train else None
+    known = sentences_of_train(train_texts) if train_texts else None
     results = []
     for name in systems:
         runs = {
@@ -202,6 +220,7 @@ def score(
             )
             for seed in sorted(seeds[name])
         }
+        runs = doubted(runs)
         row = Row(label=name)
         if published:
             row = replace(row, published=published.mean, sd=published.sd, runs=published.runs)
@@ -222,7 +241,7 @@ def score(
 
 def read_gold_beside(path: Path, columns: Columns | None) -> Texts:
     """The gold mentions of a file of predictions. ValueError if it has none."""
-    way_out = "state the gold file with --gold"
+    way_out = "state the gold file, as in `compare --gold FILE`"
     try:
         found = read(path, columns or GOLD_BESIDE, with_unreachable=True)
     except ValueError as error:
@@ -248,6 +267,25 @@ def notes_on(file: Texts, aligned: Aligned) -> tuple[str, ...]:
     if aligned.absent:
         notes.append(f"missing sentences, counted as without a prediction: {aligned.absent:,}")
     return tuple(notes)
+
+
+def doubted(runs: Mapping[int, FileRun]) -> dict[int, FileRun]:
+    """The files of a system by seed, with a note on each that looks as if it were not what it is taken for."""
+    first: dict[tuple[tuple[str, ...], ...], Path] = {}
+    found = {}
+    for seed, run in runs.items():
+        test, notes = run.metrics["test"], [*run.notes]
+        if not test["predicted"]:
+            notes.append("it has no mention")
+        elif test["correct"] == test["predicted"] == test["gold"]:
+            notes.append(
+                "it has all mentions of gold and no other: are these its predictions? --columns states them"
+            )
+        tags = tuple(it.predicted for it in run.uncut)
+        if (same := first.setdefault(tags, run.folder)) != run.folder:
+            notes.append(f"its predictions are those of {same}: copies of a file are no further seeds")
+        found[seed] = replace(run, notes=tuple(notes))
+    return found
 
 
 def sentences_of_train(train: Texts) -> list[Sentence]:

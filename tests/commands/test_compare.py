@@ -66,6 +66,9 @@ def test_gold_beside_predictions_and_columns_by_number(ner: Ner) -> None:
     assert f1(ner.json("compare", "--gold", "both.txt", "--gold-columns", "tag=2", "a=both.txt")) == expected
     assert f1(ner.json("compare", *GOLD, "a=both.txt", "--columns", "word=0,tag=2")) == [100.0]
     assert f1(ner.json("compare", "a=both.txt", "--gold-columns", "tag=3", "--columns", "tag=2")) == expected
+    of_b = ner.json("compare", *GOLD, "a=both.txt", "b=both.txt", "--columns", "b:tag=2")
+    assert f1(of_b) == [*expected, 100.0]
+    assert any(it.startswith("both.txt: it has all mentions of gold and no other") for it in of_b["notes"])
 
 
 def test_gold_that_the_tokens_of_a_run_cannot_express_counts(ner: Ner) -> None:
@@ -86,9 +89,29 @@ def test_a_published_score_train_and_other_names_of_types(ner: Ner) -> None:
     assert system["measured"]["difference"] == pytest.approx(system["measured"]["mean"] - 84.5)
     assert "7 of the 31 sentences also occur in train." in ner("compare", *GOLD, A, "--train", "train.conll")
     Path("other.conll").write_text(Path("gold.conll").read_text().replace("LOC", "GPE"))
-    other = ner.json("compare", *GOLD, "a=other.conll", "--map", "GPE=LOC")
-    assert f1(other) == [100.0]
-    assert "|types:3|map:GPE=LOC|" in other["signature"]
+    other = ner.json("compare", "--map", "GPE=LOC,ORG=PER", *GOLD, "a=other.conll", "b=gold.conll")
+    assert f1(other) == [100.0, 100.0]
+    assert "|types:2|map:GPE=LOC|map:ORG=PER|" in other["signature"]
+
+
+def test_files_that_are_not_what_they_are_taken_for_are_noted(ner: Ner) -> None:
+    Path("copy.conll").write_text(Path("a/seed-1.conll").read_text())
+    Path("none.conll").write_text(re.sub(r"[BI]-\w+", "O", Path("gold.conll").read_text()))
+    found = ner.json("compare", *GOLD, "a=a/seed-1.conll", "copy.conll", "none=none.conll")["notes"]
+    assert (
+        "copy.conll: its predictions are those of a/seed-1.conll: copies of a file are no further seeds"
+        in found
+    )
+    assert "none.conll: it has no mention" in found
+
+
+def test_errors_and_cases_read_files_as_compare_does(ner: Ner) -> None:
+    Path("other.conll").write_text(Path("gold.conll").read_text().replace("LOC", "GPE"))
+    how = (*GOLD, "--map", "GPE=LOC")
+    assert ner("cases", *how, "a=other.conll").startswith("# 0 of 31 test sentences")
+    assert "Scores on test: 100.00." in ner("errors", *how, "a=other.conll")
+    for command in ("errors", "cases"):
+        assert ner.error(command, *GOLD, "other.conll").startswith("other.conll: expected NAME=FILES")
 
 
 def test_missing_sentences_and_the_signature(ner: Ner) -> None:
@@ -127,13 +150,16 @@ a=row -> row: expected the folder of a finished run, but it has no predictions/t
 a=a/seed-1.conll --gold nothing -> nothing: there is no such file
 a=a/seed-1.conll --gold empty -> empty: test has no sentence
 a=low.conll --gold gold.conll -> low.conll: its types are loc, org, per, those of gold LOC, ORG, PER; --map loc=LOC
-a=a/seed-1.conll -> without gold tags beside those of predictions, state the gold file with --gold
-a=some.jsonl -> some.jsonl: it is no file of columns, which can have gold beside predictions: state the gold file
+a=a/seed-1.conll -> without gold tags beside those of predictions, state the gold file, as in `compare
+a=some.jsonl -> some.jsonl: it is no file of columns, which can have gold beside predictions: state the gold
 a=both.txt b=less.txt -> both.txt and less.txt have 31 and 30 sentences: state the gold file with --gold
 a=both.txt b=wrong.txt -> both.txt:1 and wrong.txt:1 have another gold: state the gold file with --gold
 a=ids.jsonl --gold gold.conll -> ids.jsonl:1: no name for tag 1: write tags by name, such as B-PER
 a=keys.jsonl --gold gold.conll -> keys.jsonl: no record has mentions with offsets (entities, ents, spans,
 a=gold.conll --gold untagged -> (columns are split at spaces and tabs; --columns or --gold-columns tag=NUMBER states
+a=gold.conll --gold gold.conll --map loc=LOC -> --map loc: no file has this type; there are LOC, ORG, PER
+a=gold.conll --gold gold.conll --train low.conll -> low.conll: its types are loc, org, per, those of gold LOC, ORG,
+a=gold.conll --gold gold.conll --columns b:tag=1 -> --columns b: there is no such system; there are a
 a=both.txt --against x -> --against: expected an F1 such as 91.21 or 91.21±0.22, got 'x'
 a=both.txt --against 0.91 -> --against: expected an F1 in percent, got 0.91
 a=both.txt --against 91±1 -> --against: a deviation requires the number of its runs, as --against-runs 5, got 1
