@@ -123,7 +123,11 @@ class Tagger(nn.Module):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """The config's optimizer of the weights that are trained."""
-        return self.optimizer_of([parameter for parameter in self.parameters() if parameter.requires_grad])
+        return self.optimizer_of(self.trained())
+
+    def trained(self) -> list[nn.Parameter]:
+        """The weights that are trained."""
+        return [parameter for parameter in self.parameters() if parameter.requires_grad]
 
     def optimizer_of(self, weights: list[nn.Parameter]) -> torch.optim.Optimizer:
         """The config's optimizer of these weights.

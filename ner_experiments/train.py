@@ -23,6 +23,7 @@ from ner_experiments.config.values import check_experiment
 from ner_experiments.data.about import about_data
 from ner_experiments.data.datamodule import CorpusModule, refuse_few_sentences, refuse_train_without_mentions
 from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.indexed_text import ROUNDED
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.experiment_data import (
     checksums_by_source,
@@ -50,6 +51,7 @@ from ner_experiments.runs.progress import row_and_seed
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
 from ner_experiments.runs.store import by_other_code, interrupted_by_other_code
 from ner_experiments.tagger import count_parameters, describe
+from ner_experiments.training import graphs
 from ner_experiments.training.callbacks import (
     EpochLog,
     FiniteLoss,
@@ -330,11 +332,23 @@ def fit(
         LastCheckpoint(folder, seconds=cfg.runtime.checkpoint_seconds, sigterm=sigterm),
     ]
     trainer = make_trainer(cfg, folder, callbacks)
+    if uses_graphs(cfg):
+        data.multiples = ROUNDED
+        record = graphs.recorder(trainer.strategy.root_device)
+        tagger.graphs = graphs.Graphs(tagger.losses, tagger.trained(), record)
     with killing_stragglers(trainer):
         trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
     sigterm.exit_if_requested()
     tagger.load_state_dict(best.weights)
     return Scorer(trainer, tagger, predictions, folder, sigterm), best.epoch
+
+
+def uses_graphs(cfg: DictConfig) -> bool:
+    """Whether the run is to use graphs. They hold the gradients of one process."""
+    if cfg.runtime.cuda_graphs == "auto":
+        on_gpu = cfg.runtime.accelerator != "cpu" and torch.cuda.is_available()
+        return graphs.BY_DEFAULT and on_gpu and num_processes(cfg) == 1
+    return bool(cfg.runtime.cuda_graphs)
 
 
 def score_tests(experiment: Experiment, finished: Mapping[str, Any], sigterm: Sigterm) -> dict[str, Any]:

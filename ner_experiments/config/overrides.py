@@ -266,6 +266,8 @@ def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
     default = node[name]
     if default is not None:
         plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
+        if plain == "auto" and bool in (get_args(hint(defaults, key)) or (bool,)):
+            return (str, bool)
         return (str, int, float) if isinstance(plain, str) else (type(plain),)
     return tuple(kind for kind in get_args(hint(defaults, key)) if kind in (*TYPES, NoneType))
 

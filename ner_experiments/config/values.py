@@ -93,6 +93,7 @@ ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 WORDS: Mapping[str, Sequence[str]] = {
     "reduction": REDUCTIONS,
     "runtime.accelerator": ACCELERATORS,
+    "runtime.cuda_graphs": ("auto", "true", "false"),
     "runtime.reuse": ("unchanged", "any"),
     "trainer.precision": ("32-true", "bf16-mixed"),
 }
@@ -132,6 +133,11 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise ValueError(f"{', '.join(INPUT_GROUPS)}: all are none, so the tagger has no input")
     check_project(settings["logger"])
     check_output_dir(settings["output_dir"])
+    processes = settings["trainer"]["devices"] * settings["trainer"]["num_nodes"]
+    if settings["runtime"]["cuda_graphs"] is True and processes > 1:
+        raise ValueError(
+            f"runtime.cuda_graphs=true: graphs do not average gradients over {processes} processes; use auto or false"
+        )
 
 
 def refuse_removal(overrides: Sequence[str]) -> None:
@@ -232,7 +238,7 @@ def check_ranges(settings: Mapping[Any, Any] | DictConfig, prefix: str = "") -> 
             for number in numbers(value):
                 limits.check(key, number)
         words = WORDS.get(key) or WORDS.get(str(name))
-        if words and value not in words:
+        if words and (str(value).lower() if isinstance(value, bool) else value) not in words:
             raise ValueError(f"{key} must be one of {', '.join(words)}, got {value}")
 
 

@@ -10,6 +10,7 @@ from lightning.pytorch import LightningDataModule, Trainer
 
 from ner_experiments.data.batches import EVALUATION, Batching, Plan, at_least
 from ner_experiments.data.encoder import Batch, EncodedSplit, Encoder
+from ner_experiments.data.indexed_text import EXACT
 from ner_experiments.data.sentence import Corpus
 
 
@@ -36,20 +37,18 @@ def refuse_train_without_mentions(corpus: Corpus) -> None:
 class Batches:
     """The batches of a split for one process, in the order of `plan`, skipping the first `done`.
 
-    tokens: number of tokens in the batches of all processes. share: see `EncodedSplit.batch`.
+    tokens: number of tokens in the batches of all processes. how: further arguments of `EncodedSplit.batch`.
     """
 
-    def __init__(
-        self, split: EncodedSplit, plan: Plan, *, tokens: int, done: int = 0, share: bool = False
-    ) -> None:
-        self.split, self.plan, self.tokens, self.done, self.share = split, plan, tokens, done, share
+    def __init__(self, split: EncodedSplit, plan: Plan, *, tokens: int, done: int = 0, **how: Any) -> None:
+        self.split, self.plan, self.tokens, self.done, self.how = split, plan, tokens, done, how
 
     def __len__(self) -> int:
         """Number of batches, skipped ones included: Lightning resumes its count where the epoch stopped."""
         return len(self.plan)
 
     def __iter__(self) -> Iterator[Batch]:
-        return (self.split.batch(numbers, share=self.share) for numbers in self.plan[self.done :])
+        return (self.split.batch(numbers, **self.how) for numbers in self.plan[self.done :])
 
 
 class CorpusModule(LightningDataModule):
@@ -67,6 +66,8 @@ class CorpusModule(LightningDataModule):
         super().__init__()
         self.corpus, self.encoder, self.batching = corpus, encoder, batching
         self.seed, self.train_batches = seed, train_batches
+        self.multiples = EXACT
+        """Of the sizes of train batches."""
         self._encoded: dict[str, EncodedSplit] = {}
 
     def train_dataloader(self) -> Batches:
@@ -81,7 +82,7 @@ class CorpusModule(LightningDataModule):
         cut_off = progress.started > progress.processed
         batches: Any = loop.epoch_loop.batch_progress.current
         done = batches.processed if cut_off else 0
-        return self._part(split, plan[: steps * self._world], done=done)
+        return self._part(split, plan[: steps * self._world], done=done, multiples=self.multiples)
 
     def val_dataloader(self) -> Batches:
         return self._in_order("dev")
@@ -101,10 +102,10 @@ class CorpusModule(LightningDataModule):
         plan = at_least(self._world, EVALUATION.in_order(split.lengths), name)
         return self._part(split, plan, share=True)
 
-    def _part(self, split: EncodedSplit, plan: Plan, *, done: int = 0, share: bool = False) -> Batches:
+    def _part(self, split: EncodedSplit, plan: Plan, **how: Any) -> Batches:
         tokens = sum(int(split.lengths[batch].sum()) for batch in plan)
         own = plan[self._trainer.global_rank :: self._world]
-        return Batches(split, own, tokens=tokens, done=done, share=share)
+        return Batches(split, own, tokens=tokens, **how)
 
     @property
     def _world(self) -> int:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ner_experiments.data.indexed_text import BatchIndex, IndexedText
+from ner_experiments.data.indexed_text import (
+    EXACT,
+    BatchIndex,
+    IndexedText,
+    Multiples,
+    repeat_first,
+    rounded_up,
+)
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import PRIMARY_METRIC, Corpus, Sentence, Task, tags_of
 from ner_experiments.utils.text import check_strings, truncated_repr
@@ -27,6 +34,8 @@ class Batch:
 
     sentences, lengths: [batch]; the former are numbers of sentences in the split, on the host.
     mask, tags: [batch time]. `mask` is True on real tokens; tags are 0 on padding.
+    real: [batch], False for fillers, which follow the `sentences`: sentences of one token with tag 0 that make the
+        batch as large as others, and must not count. None without any.
     unreachable: [mentions], a tag of the type of each gold mention that `tags` do not express; None without any.
 
     The module of input `name` is called with `inputs[name]`; row `places[name][b, t]` of its output belongs
@@ -41,6 +50,7 @@ class Batch:
     places: dict[str, Tensor]
     shared: frozenset[str] = frozenset()
     unreachable: Tensor | None = None
+    real: Tensor | None = None
 
     def spread(self, name: str, rows: Tensor) -> Tensor:
         """Distribute output rows of input `name` to the tokens: [rows ...] -> [batch time ...]."""
@@ -68,19 +78,23 @@ class EncodedSplit:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, sentences: np.ndarray, *, share: bool = False) -> Batch:
-        """A batch of these sentence numbers, in this order.
+    def batch(self, sentences: np.ndarray, *, share: bool = False, multiples: Multiples = EXACT) -> Batch:
+        """A batch of these sentence numbers, in this order, with fillers and padding up to the multiples.
 
         share: pass all forms of the split as inputs, so that their outputs can be reused across batches.
         """
-        lengths = self.lengths[sentences]
-        steps = np.arange(lengths.max())
+        numbers = repeat_first(sentences, multiples.sentences)
+        real = np.arange(len(numbers)) < len(sentences)
+        lengths = np.where(real, self.lengths[numbers], 1)
+        steps = np.arange(rounded_up(lengths.max(), multiples.time))
         mask = steps < lengths[:, None]
-        tokens = self._starts[sentences, None] + steps * mask
+        tokens = self._starts[numbers, None] + steps * mask
         forms, rows = np.unique(self._forms[tokens], return_inverse=True)
-        index = BatchIndex(
-            sentences, tokens, mask, forms, rows.reshape(tokens.shape)
+        forms, rows = (
+            repeat_first(forms, multiples.rows),
+            rows.reshape(tokens.shape),
         )  # NumPy 1 returns them flat
+        index = BatchIndex(numbers, tokens, mask, forms, rows, multiples)
         shared = {name: pair for name, text in self._encoded.items() if share and (pair := text.share(index))}
         for name in shared.keys() - self._shared.keys():
             self._shared[name] = on_device(shared[name][0], self.device)
@@ -90,9 +104,10 @@ class EncodedSplit:
         arrays = {
             "lengths": lengths,
             "mask": mask,
-            "tags": self._tags[tokens] * mask,
+            "tags": self._tags[tokens] * (mask & real[:, None]),
             "places": {name: places for name, (_, places) in (own | shared).items()},
             **({"unreachable": np.array(others)} if others else {}),
+            **({"real": real} if multiples != EXACT else {}),
         }
         return Batch(
             sentences=sentences,

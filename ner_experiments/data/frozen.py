@@ -21,7 +21,7 @@ from torch import nn
 from ner_experiments.data import bert_files
 from ner_experiments.data.batches import TokenBudget
 from ner_experiments.data.encoder import EncodedSplit
-from ner_experiments.data.indexed_text import BatchIndex, EncodedText, IndexedText
+from ner_experiments.data.indexed_text import BatchIndex, EncodedText, IndexedText, repeat_first
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.pieces import Pieces, ranges
 from ner_experiments.utils.files import atomic_write, remove_partial_files, sha256
@@ -43,8 +43,9 @@ class OnDisk(EncodedText):
     table: np.ndarray
 
     def select(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
+        tokens = repeat_first(index.tokens[index.mask], index.multiples.rows)
         # Padding repeats the last token of its sentence.
-        return self.table[index.tokens[index.mask]], index.mask.cumsum().reshape(index.mask.shape) - 1
+        return self.table[tokens], index.mask.cumsum().reshape(index.mask.shape) - 1
 
 
 @dataclass(frozen=True)

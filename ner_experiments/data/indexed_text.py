@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -53,12 +53,33 @@ class IndexedText:
         return np.bincount(self.tokens, minlength=len(self.forms))
 
 
+class Multiples(NamedTuple):
+    """Numbers of which the sizes of a batch are multiples: a CUDA graph has one shape, so few should occur."""
+
+    sentences: int = 1
+    time: int = 1
+    rows: int = 1
+    """Of forms, and of other rows of an input."""
+
+
+EXACT, ROUNDED = Multiples(), Multiples(sentences=8, time=8, rows=256)
+
+
+def rounded_up(number: int, multiple: int) -> int:
+    return number + -number % multiple
+
+
+def repeat_first(rows: np.ndarray, multiple: int) -> np.ndarray:
+    """The rows, and the first one again until their number is a multiple."""
+    return np.concatenate([rows, np.repeat(rows[:1], -len(rows) % multiple, axis=0)])
+
+
 @dataclass(frozen=True)
 class BatchIndex:
     """Indices of a batch into its text. Padding repeats the first token of its sentence.
 
     sentences: [batch]. tokens: [batch time] token numbers in the text. mask: [batch time], True on real tokens.
-    forms: the distinct form numbers of the batch. form_rows: [batch time], with
+    forms: the distinct form numbers of the batch, then fillers. form_rows: [batch time], with
         `forms[form_rows[b, t]]` the form of token t in sentence b.
     """
 
@@ -67,6 +88,7 @@ class BatchIndex:
     mask: np.ndarray
     forms: np.ndarray
     form_rows: np.ndarray
+    multiples: Multiples = EXACT
 
 
 class EncodedText(ABC):
@@ -100,7 +122,7 @@ class PerForm(EncodedText):
         return cls(rows)
 
     def select(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
-        return trim_padding(self.table[index.forms]), index.form_rows
+        return trim_padding(self.table[index.forms], index.multiples.time), index.form_rows
 
     def share(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
         return self.table, index.forms[index.form_rows]
@@ -114,14 +136,14 @@ class PerToken(EncodedText):
 
     def select(self, index: BatchIndex) -> tuple[np.ndarray, np.ndarray]:
         rows = np.arange(index.tokens.size).reshape(index.tokens.shape)
-        return trim_padding(self.table[index.tokens.ravel()]), rows
+        return trim_padding(self.table[index.tokens.ravel()], index.multiples.time), rows
 
 
-def trim_padding(rows: Rows) -> Rows:
-    """Drop the columns that are padding in every row."""
+def trim_padding(rows: Rows, multiple: int = 1) -> Rows:
+    """Drop the columns that are padding in every row, but keep a multiple, or all."""
     if rows.ndim == 1:
         return rows
-    return rows[:, : max(1, int((rows != 0).sum(1).max()))]
+    return rows[:, : rounded_up(max(1, int((rows != 0).sum(1).max())), multiple)]
 
 
 def align_left(ids: np.ndarray) -> np.ndarray:

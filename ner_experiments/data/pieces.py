@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ner_experiments.data import bert_files
-from ner_experiments.data.indexed_text import BatchIndex, EncodedText, IndexedText
+from ner_experiments.data.indexed_text import BatchIndex, EncodedText, IndexedText, repeat_first, rounded_up
 from ner_experiments.data.inputs import Input, State
 
 
@@ -151,13 +151,15 @@ class PerWindow(EncodedText):
     def select(self, index: BatchIndex) -> tuple[Windows, np.ndarray]:
         counts = self.counts[index.sentences]
         before = counts.cumsum() - counts
-        selected = self._window(ranges(self.first[index.sentences], counts))
+        numbers = repeat_first(ranges(self.first[index.sentences], counts), index.multiples.sentences)
+        selected = self._window(numbers, index.multiples.time)
         rows = before[:, None] + self.windows[index.tokens]
         return selected, rows * selected.pieces.shape[1] + self.positions[index.tokens]
 
-    def _window(self, numbers: np.ndarray) -> Windows:
+    def _window(self, numbers: np.ndarray, multiple: int) -> Windows:
         lengths = self.lengths[numbers, None]
-        steps = np.arange(lengths.max())
+        # no window exceeds what BERT has positions for
+        steps = np.arange(min(rounded_up(lengths.max(), multiple), self.lengths.max()))
         mask = steps < lengths
         return Windows(self.pieces[self.starts[numbers, None] + steps * mask] * mask, mask)
 

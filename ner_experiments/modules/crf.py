@@ -9,11 +9,13 @@ from ner_experiments.modules.decoding import (
     Allowed,
     HardConstraints,
     Mask,
+    Real,
     Scores,
     Spans,
     Tags,
     Transitions,
     at_least_float32,
+    certain,
     check_inputs,
     viterbi,
 )
@@ -45,11 +47,15 @@ class CRF(nn.Module):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -0.1, 0.1)
 
-    def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
+    def loss(self, scores: Scores, tags: Tags, mask: Mask, real: Real | None = None) -> Float[Tensor, ""]:
         """-log p(tags | scores), averaged over the sentences of the batch."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
         scores = at_least_float32(scores)
-        return negative_log_likelihood(scores, tags, mask, self.constrained_transitions(scores.dtype))
+        transitions = self.constrained_transitions(scores.dtype)
+        if real is None:
+            return negative_log_likelihood(scores, tags, mask, transitions)
+        total = negative_log_likelihood(certain(scores, real), tags, mask, transitions) * len(real)
+        return total / real.sum()
 
     def decode(self, scores: Scores, mask: Mask) -> Tags:
         """Most probable tags, 0 at padding; ties are broken as in `viterbi`."""

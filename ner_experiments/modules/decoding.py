@@ -14,6 +14,8 @@ Scores = Float[Tensor, "batch time tags"]
 Tags = Int[Tensor, "batch time"]
 Mask = Bool[Tensor, "batch time"]
 """True for real tokens, which precede padding. Every sentence has at least one."""
+Real = Bool[Tensor, " batch"]
+"""False for fillers: sentences of one token, with tag 0, that make a batch as large as others (`encoder.Batch`)."""
 Spans = Int[Tensor, "spans 3"]
 """Sentence index, first token, and the token after the last; no span is empty."""
 FORBIDDEN = -1e30
@@ -24,14 +26,15 @@ FORBIDDEN = -1e30
 class Decoder(Protocol):
     """A decoder: `crf.CRF`, `softmax.Softmax`, or `iob2.IOB2` over one of them.
 
-    `loss` takes and `decode` returns ids of the corpus's tags. Scores and tags may have any value at padding. Decoders
+    `loss` takes and `decode` returns ids of the corpus's tags. Scores and tags may have any value at padding. With
+    `real`, the loss is that of the batch without its fillers. Decoders
     compute in float32 or float64, under autocast too.
     """
 
     num_tags: int
     """Number of scores per token; may differ from the number of the corpus's tags."""
 
-    def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
+    def loss(self, scores: Scores, tags: Tags, mask: Mask, real: Real | None = None) -> Float[Tensor, ""]:
         """Negative log-likelihood of the tags. Each decoder defines its own reduction over the batch."""
         ...
 
@@ -186,6 +189,12 @@ def center(scores: Scores, mask: Mask) -> Scores:
     """
     scores = at_least_float32(scores).masked_fill(~mask.unsqueeze(2), 0)
     return scores - scores.detach().amax(2, keepdim=True)
+
+
+def certain(scores: Scores, real: Real) -> Scores:
+    """Scores by which a filler has tag 0 for certain, so that its loss and the gradients of its loss are 0."""
+    others = torch.arange(scores.shape[2], device=scores.device) > 0
+    return scores.masked_fill(others & ~real[:, None, None], FORBIDDEN)
 
 
 def at_least_float32(scores: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -16,6 +16,7 @@ from ner_experiments.modules.decoding import (
     Allowed,
     Decoder,
     Mask,
+    Real,
     Scores,
     Spans,
     Tags,
@@ -45,10 +46,10 @@ class IOB2(nn.Module):
         self.decoder = decoder
         self.num_tags = decoder.num_tags
 
-    def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
+    def loss(self, scores: Scores, tags: Tags, mask: Mask, real: Real | None = None) -> Float[Tensor, ""]:
         """Loss of the wrapped decoder for the same mentions in IOB2."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
-        return self.decoder.loss(scores, to_iob2(tags.masked_fill(~mask, 0)), mask)
+        return self.decoder.loss(scores, to_iob2(tags.masked_fill(~mask, 0)), mask, real)
 
     def decode(self, scores: Scores, mask: Mask) -> Tags:
         """Most probable IOB2 tags as BIOES tags, 0 at padding."""

@@ -42,4 +42,7 @@ class OrthogonalityPenalty:
         phi = cast(HasParallelUnits, model).recurrent_candidates()
         with torch.autocast(phi.device.type, enabled=False):  # bfloat16 cannot resolve products near 1
             gram = phi @ phi.mT
-        return self.weight * (gram - torch.eye(len(gram[0])).to(gram)).square().sum()
+        return (
+            self.weight
+            * (gram - torch.eye(len(gram[0]), dtype=gram.dtype, device=gram.device)).square().sum()
+        )

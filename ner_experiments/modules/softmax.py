@@ -9,6 +9,7 @@ from ner_experiments.modules.decoding import (
     Allowed,
     HardConstraints,
     Mask,
+    Real,
     Scores,
     Spans,
     Tags,
@@ -50,15 +51,16 @@ class Softmax(nn.Module):
         self.reduction = reduction
         self.constraints = HardConstraints(num_tags=num_tags, allowed=allowed) if constrained else None
 
-    def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
+    def loss(self, scores: Scores, tags: Tags, mask: Mask, real: Real | None = None) -> Float[Tensor, ""]:
         """-log p(tags | scores), summed over the tokens and divided according to `reduction`."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
         log_probabilities = center(scores, mask).log_softmax(2)
         gold = log_probabilities.gather(2, tags.masked_fill(~mask, 0).unsqueeze(2)).squeeze(2)
-        total = -gold.masked_fill(~mask, 0).sum()
+        counted = mask if real is None else mask & real[:, None]
+        total = -gold.masked_fill(~counted, 0).sum()
         if self.reduction == "sentence":
-            return total / len(scores)
-        return total / mask.sum() if self.reduction == "token" else total
+            return total / (len(scores) if real is None else real.sum())
+        return total / counted.sum() if self.reduction == "token" else total
 
     def decode(self, scores: Scores, mask: Mask) -> Tags:
         """Most probable tags, 0 at padding; ties go to the lowest tag (see `viterbi`)."""

@@ -58,10 +58,10 @@ class EpochLog(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int
     ) -> None:
-        self.loss = self.loss + outputs["loss"].double() * len(batch.lengths)
-        if module.penalty is not None:
-            self.penalty = self.penalty + module.last_penalty.double() * len(batch.lengths)
-        self.sentences += len(batch.lengths)
+        self.loss = self.loss + outputs["loss"].double() * len(batch.sentences)
+        if "penalty" in outputs:
+            self.penalty = self.penalty + outputs["penalty"].double() * len(batch.sentences)
+        self.sentences += len(batch.sentences)
         self.trained = clock.now()
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:

@@ -100,6 +100,8 @@ class Gradients(Callback):
 
     def on_train_batch_start(self, trainer: Trainer, module: Any, batch: Any, number: int) -> None:
         self.layers.recording = trainer.global_step % self.every == 0
+        if module.graphs is not None:
+            module.graphs.eager = self.layers.recording
 
     def on_before_backward(self, trainer: Trainer, module: Any, loss: Tensor) -> None:
         if not self.layers.recording:

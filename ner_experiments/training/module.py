@@ -9,6 +9,7 @@ from torch import Tensor
 from ner_experiments.data.encoder import Batch
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.tagger import Tagger
+from ner_experiments.training.graphs import Graphs
 
 
 class LightningTagger(Tagger, LightningModule):
@@ -20,14 +21,25 @@ class LightningTagger(Tagger, LightningModule):
     def __init__(self, *, metric: SpanF1 | TagAccuracy, **parts: Any) -> None:
         super().__init__(**parts)
         self.metric = metric
+        self.graphs: Graphs | None = None
 
-    def training_step(self, batch: Batch, _: int) -> Float[Tensor, ""]:
-        loss = self.decoder.loss(self(batch), batch.tags, batch.mask)
-        if self.penalty is not None:
-            penalty = self.penalty(self.model)
-            self.last_penalty = penalty.detach()
-            loss = loss + penalty
-        return loss
+    def training_step(self, batch: Batch, _: int) -> dict[str, Tensor]:
+        return self.losses(batch) if self.graphs is None else self.graphs.step(batch)
+
+    def losses(self, batch: Batch) -> dict[str, Float[Tensor, ""]]:
+        """The loss, and the part of it that is the penalty, if the config has one."""
+        loss = self.decoder.loss(self(batch), batch.tags, batch.mask, batch.real)
+        if self.penalty is None:
+            return {"loss": loss}
+        penalty = self.penalty(self.model)
+        return {"loss": loss + penalty, "penalty": penalty.detach()}
+
+    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Compute the gradients, unless a replayed graph has."""
+        if self.graphs is not None and not loss.requires_grad:
+            self.graphs.set_gradients()
+        else:
+            super().backward(loss, *args, **kwargs)
 
     def start_evaluation(self) -> None:
         self.metric.reset()

@@ -63,6 +63,7 @@ OUTSIDE = {
     "seed": [("seed=-1",), ("seed=4294967296",)],
     "runtime.threads": [("runtime.threads=0",), ("runtime.threads=1025",)],
     "runtime.accelerator": [("runtime.accelerator=tpu",)],
+    "runtime.cuda_graphs": [("runtime.cuda_graphs=on",)],
     "runtime.reuse": [("runtime.reuse=all",)],
     "runtime.checkpoint_seconds": [("runtime.checkpoint_seconds=-1",)],
     "runtime.ddp_seconds": [("runtime.ddp_seconds=0",)],

@@ -16,14 +16,14 @@ def test_a_resumed_epoch_has_the_seconds_before_and_after_the_interruption(
 ) -> None:
     now = 0.0
     monkeypatch.setattr(callbacks.clock, "now", lambda: now)
-    module: Any = SimpleNamespace(penalty=None, report={"f1": 0.5, "types": {}})
+    module: Any = SimpleNamespace(report={"f1": 0.5, "types": {}})
     trainer: Any = SimpleNamespace(
         current_epoch=0,
         is_global_zero=True,
         optimizers=[SimpleNamespace(param_groups=[{"lr": 0.1}])],
         train_dataloader=SimpleNamespace(tokens=80),
     )
-    batch: Any = SimpleNamespace(lengths=[3, 2])
+    batch: Any = SimpleNamespace(sentences=[0, 1])
 
     def step(log: EpochLog, loss: float) -> None:
         log.on_train_batch_end(trainer, module, {"loss": torch.tensor(loss)}, batch, 0)
