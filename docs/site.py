@@ -58,6 +58,7 @@ SECTIONS = {
 
 SCRIPTS_USE = {
     "predict.tagger": ["load", "TextTagger", "TaggedSentence", "Mention"],
+    "comparison.comparison": ["compare", "Comparison"],
     "config.compose": ["compose", "jobs"],
     "train": ["train"],
     "runs.run": ["open_run", "Run"],

@@ -90,10 +90,7 @@ class EncodedSplit:
         mask = steps < lengths[:, None]
         tokens = self._starts[numbers, None] + steps * mask
         forms, rows = np.unique(self._forms[tokens], return_inverse=True)
-        forms, rows = (
-            repeat_first(forms, multiples.rows),
-            rows.reshape(tokens.shape),
-        )  # NumPy 1 returns them flat
+        forms, rows = repeat_first(forms, multiples.rows), rows.reshape(tokens.shape)  # NumPy 1 has them flat
         index = BatchIndex(numbers, tokens, mask, forms, rows, multiples)
         shared = {name: pair for name, text in self._encoded.items() if share and (pair := text.share(index))}
         for name in shared.keys() - self._shared.keys():
