@@ -5,11 +5,15 @@
 Each measurement runs in its own processes. One that fails, or for which there is no time left, is skipped and named.
 Together they take at most `LIMIT` seconds; the result is saved after each.
 
+- graphs: two processes train the same deterministic steps at once, one by CUDA graphs and one that computes each step
+  again; all bits of their weights are compared, and replays are counted.
 - epochs: each paper's setting, trained by the suite's own `fit` on generated sentences, as many as CoNLL-2003 has.
-  Random word vectors, which are trained, replace the papers' files. An epoch is cut off after some 20 s.
+  Random word vectors, which are trained, replace the papers' files. An epoch is cut off after some 8 s.
+- with graphs: the same; the second epoch counts, as most shapes are recorded in the first.
+- packed: twelve processes at once, as `hydra.launcher.jobs_per_gpu` packs them: under NVIDIA's MPS, if it starts.
 - crf, units: the contestants of crf.py and units.py, and the suite's CRF in PyTorch without kernels. cuDNN computes
   in float32 as the others do; in the other parts it may use TF32, as by default.
-- seeds: 1, 2, 4 and 8 processes that train a small tagger each, on the one GPU at once.
+- seeds: 1 and 8 processes that train a small tagger each, on the one GPU at once.
 - determinism: two processes train a setting with the same seed at once, and do so again with
   `runtime.deterministic=true`; all bits of their weights are compared.
 
@@ -17,11 +21,12 @@ The result holds, by part and name of a measurement, a list of what each of its 
 """
 
 import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -35,20 +40,25 @@ import torch
 import units
 from drivers import corpus as text
 from safetensors.torch import save
-from tables import TASKS, Result, figure, ms, ratio, table
+from tables import TASKS, Result, at_least, figure, ms, ratio, table
 from taggers import Clocked
 
 from ner_experiments.config.compose import compose
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.experiment_data import make_encoder
+from ner_experiments.launch.packing import gpus, slot_of, start_mps
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import Transitions, plain_viterbi
 from ner_experiments.modules.forward_backward import plain_likelihood
 from ner_experiments.runs.provenance import peak_memory, reset_peak_memory
 from ner_experiments.train import corpus_module, fit, seeded_tagger
+from ner_experiments.training import graphs
 from ner_experiments.training.preemption import Sigterm
 
-MEASURES = ("modules.kernels.cuda", "modules.kernels.crf_triton", "modules.kernels.lstm_triton")
+MEASURES = (
+    "training.graphs",
+    *("modules.kernels.cuda", "modules.kernels.crf_triton", "modules.kernels.lstm_triton"),
+)
 
 LIMIT, LONGEST = 480, 100
 """Seconds of all measurements, and of one of them."""
@@ -58,11 +68,17 @@ SETTINGS = {
     "Yang & Xu (2020), residual, 4 layers": ["paper=yang2020_en", "words=random", "words.module.dim=300"],
     "Li et al. (2020), Att": ["paper=li2020", "model=attention", "words=random", "words.module.dim=300"],
 }
+FASTER = dict(zip(SETTINGS, (10, 3, 3, 10), strict=True))
+"""How many times as fast as without graphs the settings are to be trained."""
+YANG = "Yang & Xu (2020), residual, 4 layers"
+PACKED, BUSY = 15, 60
+"""Tokens per second of twelve packed trainings over those of one without graphs; utilization in %."""
+GRAPHS, DETERMINISTIC = "runtime.cuda_graphs=true", "runtime.deterministic=true"
 SMALL = ["model=bilstm", "model.hidden_size=100"]
 CRF_PEERS = ("pytorch-crf", "torch-struct")
 CRF_SHAPES = ((16, 16, 9), (16, 50, 17), (64, 50, 17), (64, 128, 73))
 UNIT_SHAPES = ((128, 8), (16, 64), (4, 256), (1, 1024))
-PROCESSES = (1, 2, 4, 8)
+PROCESSES = (1, 8)
 SENTENCES, FORMS = 14_041, 31_000
 """As many training sentences as CoNLL-2003, and a vocabulary from which about as many distinct words are drawn."""
 COLUMNS = {"pos": 45, "chunk": 18}
@@ -79,7 +95,7 @@ class Sizes(NamedTuple):
     """Training steps after which weights are compared."""
 
 
-FULL, TINY = Sizes(20, 10, 50), Sizes(0.1, 1, 2)
+FULL, TINY = Sizes(8, 10, 50), Sizes(0.1, 1, 4)
 
 
 class Measurement(NamedTuple):
@@ -102,7 +118,18 @@ def main() -> None:
     peers = timing.present({name: partial(crf.PEERS[name], CRF(num_tags=2)) for name in CRF_PEERS})
     left_out = sorted({*CRF_PEERS} - {*peers})
     result: dict[str, Any] = {"rounds": arguments.rounds, "gpu": gpu(device), "left_out": left_out}
-    for part, name, function, calls in measurements(device, arguments.tiny, arguments.rounds, peers):
+    with ExitStack() as context:
+        clients, said = ({}, "no MPS") if device == "cpu" else start_mps([slot_of("0", gpus())], context)
+        print(said, flush=True)
+        run = measurements(device, arguments.tiny, arguments.rounds, peers, clients)
+        measure(run, result, end, arguments.output)
+    timing.write("gpu", result, arguments.output)
+
+
+def measure(run: Iterator["Measurement"], result: dict[str, Any], end: float, output: Path | None) -> None:
+    """Add each measurement to the result, and save it, until the end."""
+    left_out = result["left_out"]
+    for part, name, function, calls in run:
         try:
             outcomes = timing.in_processes(function, calls, min(LONGEST, end - timing.now()))
             result.setdefault(part, {})[name] = outcomes
@@ -112,8 +139,7 @@ def main() -> None:
         except (RuntimeError, TimeoutError) as error:
             left_out.append(f"{part}: {name}")
             print(f"{part}: {name} is left out: {error}", flush=True)
-        timing.save("gpu", result, arguments.output)
-    timing.write("gpu", result, arguments.output)
+        timing.save("gpu", result, output)
 
 
 def gpu(device: str) -> str:
@@ -131,23 +157,38 @@ def describe_gpu() -> str:
     return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, cuDNN {cudnn}"
 
 
-def measurements(device: str, tiny: bool, rounds: int, peers: list[str]) -> Iterator[Measurement]:
+def measurements(
+    device: str, tiny: bool, rounds: int, peers: list[str], clients: dict[str, str]
+) -> Iterator[Measurement]:
+    """clients: the environment of MPS's clients."""
     sizes = TINY if tiny else FULL
     corpus = generated(40 if tiny else SENTENCES)
     first = slice(1 if tiny else None)
+    settings = [*SETTINGS.items()][first]
+    for name, setting in settings:
+        calls = [([*setting, GRAPHS, DETERMINISTIC], corpus, device, sizes, again) for again in (False, True)]
+        yield Measurement("graphs", name, train_steps, calls)
     for name, setting in SETTINGS.items():
         yield Measurement("epochs", name, measure_epoch, [(setting, corpus, device, sizes)])
+    longer, twice = sizes._replace(seconds=4 * sizes.seconds), (GRAPHS, "trainer.max_epochs=2")
+    for name, setting in settings:
+        yield Measurement("with graphs", name, measure_epoch, [([*setting, *twice], corpus, device, longer)])
+    number = 2 if tiny else 12
+    barrier = timing.forkserver().Barrier(number)
+    packed = [[*(SMALL if tiny else SETTINGS[YANG]), *twice, f"seed={seed}"] for seed in range(1, number + 1)]
+    calls = [(each, corpus, device, sizes, barrier, clients) for each in packed]
+    yield Measurement("packed", YANG, measure_epoch, calls)
     for shape in CRF_SHAPES[first]:
         name = "{} x {} tokens, {} tags".format(*shape)
         yield Measurement("crf", name, measure_crf, [(*shape, peers, rounds, device)])
     for shape in ((4, 8),) if tiny else UNIT_SHAPES:
         yield Measurement("units", "{} x {}".format(*shape), measure_units, [(*shape, rounds, device)])
-    for number in PROCESSES[: 2 if tiny else None]:
+    for number in (1, 2) if tiny else PROCESSES:
         barrier = timing.forkserver().Barrier(number)
         calls = [([*SMALL, f"seed={seed}"], corpus, device, sizes, barrier) for seed in range(1, number + 1)]
         yield Measurement("seeds", str(number), measure_epoch, calls)
-    for name, setting in [*SETTINGS.items()][first]:
-        for part, more in (("as trained", ()), ("deterministic", ("runtime.deterministic=true",))):
+    for name, setting in settings:
+        for part, more in (("as trained", ()), ("deterministic", (DETERMINISTIC,))):
             yield Measurement(part, name, train_steps, 2 * [([*setting, *more], corpus, device, sizes)])
 
 
@@ -155,8 +196,8 @@ class Training:
     """A setting, to be trained by the suite's own `fit` for a part of an epoch."""
 
     def __init__(self, setting: Sequence[str], corpus: Corpus, device: str) -> None:
-        fixed = ("data=conll2003", "trainer.max_epochs=1", f"runtime.accelerator={device}")
-        self.cfg = compose([*setting, *fixed])
+        fixed = ("data=conll2003", f"runtime.accelerator={device}")
+        self.cfg = compose(["trainer.max_epochs=1", *setting, *fixed])
         self.encoder = make_encoder(self.cfg)
         self.encoder.fit(corpus)
         self.data = corpus_module(self.cfg, corpus, self.encoder)
@@ -172,9 +213,15 @@ class Training:
 
 
 def measure_epoch(
-    setting: Sequence[str], corpus: Corpus, device: str, sizes: Sizes, barrier: Barrier | None = None
+    setting: Sequence[str],
+    corpus: Corpus,
+    device: str,
+    sizes: Sizes,
+    barrier: Barrier | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Seconds and tokens of an epoch, or of its first `sizes.seconds`, and memory and load of the GPU."""
+    """Seconds and tokens of the last epoch, or of its first `sizes.seconds`, and memory and load of the GPU."""
+    os.environ.update(environment or {})
     training = Training(setting, corpus, device)
     training.train(sizes.warm_up)  # also compiles the kernels
     a_batch = training.train(sizes.warm_up).spent / sizes.warm_up
@@ -183,7 +230,7 @@ def measure_epoch(
     reset_peak_memory()
     with sampled(device) as load:
         clock = training.train(max(sizes.warm_up, int(sizes.seconds / a_batch)))
-    tokens, memory = clock.rows[0]["tokens"], peak_memory(torch.device(device)).get("device")
+    tokens, memory = clock.rows[-1]["tokens"], peak_memory(torch.device(device)).get("device")
     of = sum(map(len, corpus.splits["train"]))
     return {"tokens": tokens, "of": of, "seconds": clock.spent, "bytes": memory, "load": load}
 
@@ -254,13 +301,21 @@ def measure_units(number: int, size: int, rounds: int, device: str) -> list[dict
     ]
 
 
-def train_steps(setting: Sequence[str], corpus: Corpus, device: str, sizes: Sizes) -> dict[str, Any]:
-    """Checksum of the weights after `sizes.steps` steps, and the seconds of these."""
+def train_steps(
+    setting: Sequence[str], corpus: Corpus, device: str, sizes: Sizes, again: bool = False
+) -> dict[str, Any]:
+    """Checksum of the weights after `sizes.steps` steps, the seconds of these, and the number of replays.
+
+    again: compute each step again in place of its graph.
+    """
+    if again:
+        graphs.recorder = lambda device: graphs.repeated
     training = Training(setting, corpus, device)
     training.train(sizes.warm_up)  # also compiles the kernels
     clock = training.train(sizes.steps)
     weights = hashlib.sha256(save(training.tagger.state_dict())).hexdigest()
-    return {"weights": weights, "seconds": clock.spent}
+    replays = training.tagger.graphs.replays if training.tagger.graphs else 0
+    return {"weights": weights, "seconds": clock.spent, "replays": replays}
 
 
 GPU_LOAD = {"utilization.gpu": "utilization, %", "clocks.sm": "clock, MHz", "power.draw": "power, W"}
@@ -268,7 +323,7 @@ GPU_LOAD = {"utilization.gpu": "utilization, %", "clocks.sm": "clock, MHz", "pow
 
 def tables(result: Result) -> list[str]:
     """Tables of the parts that were measured. Each part maps a measurement's name to the results of its processes."""
-    makers = (gpu_epochs, gpu_crf, gpu_units, gpu_seeds, gpu_determinism)
+    makers = (gpu_epochs, gpu_graphs, gpu_crf, gpu_units, gpu_seeds, gpu_determinism)
     return [text for make in makers if (text := make(result))]
 
 
@@ -283,6 +338,57 @@ def gpu_epochs(result: Result) -> str:
         rows.append([name, whole + cut_off, figure(one["tokens"] / one["seconds"]), memory, *gpu_load([one])])
     head = ("an epoch", "seconds", "tokens/s", "GPU memory, MB", *GPU_LOAD.values())
     return table(*head, rows=rows) if rows else ""
+
+
+def gpu_graphs(result: Result) -> str:
+    rows = []
+    for name, processes in result.get("graphs", {}).items():
+        same = "equal" if is_equal(processes) else "**differ**"
+        speeds = [speed(result.get(part, {}).get(name, [])) for part in ("epochs", "with graphs")]
+        times = f"{speeds[1] / speeds[0]:.2f}" if all(speeds) else ""
+        load = gpu_load(result.get("with graphs", {}).get(name, []))
+        rows.append([name, f"{processes[0]['replays']}", same, *map(figure, speeds), times, *load])
+    head = ("CUDA graphs", "replays", "weights of both", "tokens/s without", "tokens/s with", "times")
+    return table(*head, *GPU_LOAD.values(), rows=rows) if rows else ""
+
+
+def speed(processes: list[Result]) -> float:
+    """Tokens per second of the processes together; 0 without any."""
+    return sum(one["tokens"] / one["seconds"] for one in processes)
+
+
+def graphs_are_right(result: Result) -> bool:
+    """Whether graphs have been replayed, and gave the weights of eager steps in less time, in every setting."""
+    return all(
+        is_equal(result.get("graphs", {}).get(name, []))
+        and result["graphs"][name][0]["replays"] > 0
+        and speed(result.get("with graphs", {}).get(name, [])) > speed(result["epochs"][name])
+        for name in SETTINGS
+    )
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    result = results["gpu"]
+    eager, faster = result.get("epochs", {}), result.get("with graphs", {})
+    for name, processes in faster.items():
+        if name in eager:
+            yield at_least(
+                f"GPU: {name}, with CUDA graphs", FASTER[name], speed(processes) / speed(eager[name])
+            )
+        if load := processes[0]["load"].get("utilization.gpu"):
+            yield at_least(f"GPU: {name}, utilization", BUSY, load, unit=" %")
+    gains = [
+        shape[task][cudnn]["median"] / shape[task]["ours"]["median"]
+        for (both,) in result.get("units", {}).values()
+        for shape in both
+        for task in ("train", "forward")
+        for cudnn in ("stock, padded", "stock, packed")
+        if cudnn in shape[task]
+    ]
+    if gains:
+        yield at_least("GPU: parallel units against cuDNN, the slowest", 1, min(gains))
+    if YANG in eager and (packed := result.get("packed")):
+        yield at_least(f"GPU: {YANG}, twelve runs packed", PACKED, speed(packed[YANG]) / speed(eager[YANG]))
 
 
 def gpu_load(processes: list[Result]) -> list[str]:

@@ -1,12 +1,15 @@
 """The benchmark of a GPU, on a machine without one: its processes, its corpus, and the CRF that it compares with."""
 
 import importlib
+import json
 import os
 import time
 from types import ModuleType
 
 import pytest
 from places import BENCHMARKS
+
+from ner_experiments.training import graphs
 
 
 @pytest.fixture
@@ -53,3 +56,26 @@ def test_the_crf_without_kernels_decodes_and_learns_as_with_them(gpu: ModuleType
     problem = gpu.crf.make_problem(3, 7, 5)
     contestants = [gpu.crf.ours(ours), gpu.without_kernels(ours)]
     assert gpu.crf.different(ours, problem, contestants) == []
+
+
+def test_graphs_are_the_default_as_soon_as_a_recorded_result_has_shown_them_right(gpu: ModuleType) -> None:
+    recorded = json.loads((BENCHMARKS / "results.json").read_text())["gpu"]
+    assert gpu.graphs_are_right(recorded) == graphs.BY_DEFAULT
+    both = {"weights": "a", "replays": 9, "tokens": 10, "seconds": 1, "load": {"utilization.gpu": 80}}
+    fast = {**both, "seconds": 0.2}
+    good = {"graphs": [both, both], "epochs": [both], "with graphs": [fast]}
+    result = {part: dict.fromkeys(gpu.SETTINGS, found) for part, found in good.items()}
+    assert gpu.graphs_are_right(result)
+    for part, found in (
+        ("graphs", [both, {**both, "weights": "b"}]),
+        ("graphs", 2 * [{**both, "replays": 0}]),
+        ("with graphs", [both]),
+    ):
+        assert not gpu.graphs_are_right({**result, part: {**result[part], gpu.YANG: found}})
+    rows = [*gpu.targets({"gpu": {**result, "packed": {gpu.YANG: 12 * [fast]}}})]
+    assert [row[1:] for row in rows[:3]] == [
+        ["at least 10 times", "5.00", "", "**no**"],
+        ["at least 60 %", "80.00", "", "yes"],
+        ["at least 3 times", "5.00", "", "yes"],
+    ]
+    assert rows[-1][1:3] == ["at least 15 times", "60.00"]
