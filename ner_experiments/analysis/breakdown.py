@@ -86,7 +86,7 @@ def buckets(
 
 def groups(texts: Sequence[Marked], dimension: Dimension) -> list[str]:
     """Names of a dimension's groups that have a gold or predicted mention, in display order."""
-    names = {dimension.of(text.words, mention) for text in texts for mention in text.gold | text.predicted}
+    names = {text.group(dimension, mention) for text in texts for mention in text.gold | text.predicted}
     return dimension.ordered(names)
 
 
@@ -99,7 +99,7 @@ def group_counts(
     for row, text in zip(counts, texts, strict=True):
         for kind, mentions in enumerate((text.gold & text.predicted, text.predicted, text.gold)):
             for mention in mentions:
-                row[column[dimension.of(text.words, mention)], kind] += 1
+                row[column[text.group(dimension, mention)], kind] += 1
     return counts
 
 
@@ -185,16 +185,28 @@ def sentence_length(words: Sequence[str], _: Span) -> str:
 
 @dataclass(frozen=True)
 class Marked:
-    """A sentence's words with its gold and predicted mentions."""
+    """A sentence's words with its gold and predicted mentions. tokens: see `Predicted`."""
 
     words: tuple[str, ...]
     gold: frozenset[Span]
     predicted: frozenset[Span]
+    tokens: tuple[int, ...] = ()
+
+    def group(self, dimension: Dimension, mention: Span) -> str:
+        """The group of a mention, by whole tokens, so that that of a gold mention depends on no tool."""
+        if not self.tokens:
+            return dimension.of(self.words, mention)
+        number = [*self.tokens, *range(self.tokens[-1] + 1, len(self.words))]
+        words = [""] * (number[-1] + 1)
+        for token, word in zip(number, self.words, strict=False):
+            words[token] += word
+        start, end, type_ = mention
+        return dimension.of(words, (number[start], number[end - 1] + 1, type_))
 
 
 def marked(sentences: Sequence[Predicted], task: Task) -> list[Marked]:
     return [
-        Marked(it.words, frozenset(units(it.gold, task)), frozenset(units(it.predicted, task)))
+        Marked(it.words, frozenset(units(it.gold, task)), frozenset(units(it.predicted, task)), it.tokens)
         for it in sentences
     ]
 

@@ -61,7 +61,7 @@ def outcomes(texts: Sequence[Marked], named: Mapping[str, Dimension]) -> Outcome
     gold = [(text, mention) for text in texts for mention in sorted(text.gold)]
     groups = {}
     for name, dimension in named.items():
-        of = [dimension.of(text.words, mention) for text, mention in gold]
+        of = [text.group(dimension, mention) for text, mention in gold]
         names = dimension.ordered(set(of))
         number = {group: place for place, group in enumerate(names)}
         groups[name] = Grouped(tuple(names), np.array([number[group] for group in of], dtype=np.int64))

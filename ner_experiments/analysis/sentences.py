@@ -26,7 +26,7 @@ from ner_experiments.analysis.errors import (
 )
 from ner_experiments.data.sentence import Task
 from ner_experiments.data.tags import Span
-from ner_experiments.runs.predictions import Predicted, mentions
+from ner_experiments.runs.predictions import UNREACHABLE, Predicted, mentions
 from ner_experiments.runs.run import Run
 from ner_experiments.view.mentions import Segment, Sentence, Tagging
 
@@ -195,15 +195,26 @@ def note(gold: Span, predicted: Span) -> str:
 
 
 def segments(words: Sequence[str], notes: Mapping[Span, str]) -> list[Segment]:
-    """The words, joined by spaces, as mentions with their notes and what is between them."""
-    text = " ".join(words)
-    starts = [0, *accumulate(len(word) + 1 for word in words)]
+    """The tokens, joined by spaces, as mentions with their notes and what is between them; then the other mentions.
+
+    Those are gold mentions that tokens cannot express, and predicted ones that overlap others or are not in the text.
+    """
+    tokens = [word for word in words if not word.startswith(UNREACHABLE)]
+    text = " ".join(tokens)
+    starts = [0, *accumulate(len(word) + 1 for word in tokens)]
     found: list[Segment] = []
+    others: list[Segment] = []
     done = 0
     for (start, stop, type_), about in sorted(notes.items()):
+        if start >= len(tokens):
+            surface = " ".join(word.removeprefix(UNREACHABLE) for word in words[start:stop])
+            is_there = surface.replace(" ", "") in "".join(tokens)
+            others.append(Segment(f" | {'also' if is_there else 'not in the text'}: "))
+            others.append(Segment(surface, type_, about, bool(about)))
+            continue
         first, last = starts[start], starts[stop] - 1
         if first > done:
             found.append(Segment(text[done:first]))
         found.append(Segment(text[first:last], type_, about, bool(about)))
         done = last
-    return [*found, Segment(text[done:])] if done < len(text) else found
+    return [*found, *([Segment(text[done:])] if done < len(text) else []), *others]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import accumulate, chain, groupby, islice, pairwise
+from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
 from operator import itemgetter
 
 from ner_experiments.comparison.reading import Answer, Text, Texts, ends_of, visible
@@ -17,6 +17,8 @@ from ner_experiments.utils.text import truncated_repr
 
 MOST_SHOWN = 3
 """Number of differing sentences that a message names."""
+CONTEXT = 30
+"""Number of characters that a message quotes before the first difference of two sentences."""
 
 
 @dataclass(slots=True)
@@ -24,10 +26,12 @@ class Found:
     """The mentions that a file has in a sentence of gold, by its characters.
 
     nowhere: those without a place in it, which are spurious: they cross its end, or their text does not occur in it.
+    searched: number of mentions whose place was not stated, but found by their text.
     """
 
     mentions: list[Span] = field(default_factory=list)
     nowhere: list[Answer] = field(default_factory=list)
+    searched: int = 0
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,12 @@ class Aligned:
     absent: int = 0
 
     @property
-    def nowhere(self) -> int:
-        return sum(len(it.nowhere) for it in self.sentences)
+    def nowhere(self) -> list[Answer]:
+        return [answer for it in self.sentences for answer in it.nowhere]
+
+    @property
+    def searched(self) -> int:
+        return sum(it.searched for it in self.sentences)
 
 
 def align(gold: Texts, file: Texts, *, missing_is_empty: bool = False) -> Aligned:
@@ -81,6 +89,7 @@ def placed(gold: Text, text: Text) -> Found:
                 found.nowhere.append((surface, type_))
             else:
                 found.mentions.append((place, place + len(visible(surface)), type_))
+                found.searched += 1
     return found
 
 
@@ -135,8 +144,8 @@ def by_sentence(
             continue
         altered = {one: other for one, other in pairs if not in_file[own[one]] and not in_gold[others[other]]}
         for one, other in altered.items():
-            it = theirs[other]
-            faults.append(f"{it.place} has {shown(it)}, where {ours[one].place} has {shown(ours[one])}")
+            it, found_there, in_ours = theirs[other], *from_difference(theirs[other], ours[one])
+            faults.append(f"{it.place} has {found_there}, where {ours[one].place} has {in_ours}")
         lacking = [
             ours[it] for it in range(a, b) if it not in altered and in_file[own[it]] < in_gold[own[it]]
         ]
@@ -151,7 +160,7 @@ def by_sentence(
                     rule = f"stands there {number} times, in gold {times}"
                 faults.append(f"{theirs[other].place}, {shown(theirs[other])}, {rule}")
     if faults:
-        lacks = bool(absent) and not missing_is_empty
+        lacks = not missing_is_empty and len(absent) == len(faults)
         more = f"; and {len(faults) - MOST_SHOWN:,} more" if len(faults) > MOST_SHOWN else ""
         way_out = " (--missing empty counts missing ones as without a prediction)"
         listed = "; ".join(faults[:MOST_SHOWN])
@@ -161,6 +170,20 @@ def by_sentence(
 
 def shown(text: Text) -> str:
     return truncated_repr(" ".join(text.words))
+
+
+def from_difference(*pair: Text) -> Iterator[str]:
+    """Two sentences, without what precedes the first difference of their characters by more than `CONTEXT`."""
+    same = sum(
+        1 for _ in takewhile(lambda it: it[0] == it[1], zip(*(it.characters for it in pair), strict=False))
+    )
+    for it in pair:
+        text = " ".join(it.words)
+        visible_before = accumulate(not character.isspace() for character in text)
+        start = (
+            next((place for place, number in enumerate(visible_before) if number > same), len(text)) - CONTEXT
+        )
+        yield truncated_repr(f"...{text[start:]}" if start > 0 else text)
 
 
 # Tagged sentences
@@ -190,8 +213,10 @@ def sentences_of(text: Text, files: Sequence[Found]) -> list[Predicted]:
     if not text.mentions and not any(it.mentions or it.nowhere for it in files):
         outside = ("O",) * len(words)
         return [Predicted(words, outside, outside)] * len(files)
+    whole, tokens = ends, tuple[int, ...]()
     if cuts := {end for it in files for mention in it.mentions for end in mention[:2]}.difference(ends):
         ends = sorted([*ends, *cuts])
+        tokens = tuple(accumulate((end not in cuts for end in ends[1:-1]), initial=0))
         words = tuple(as_field(text.characters[start:end]) or "\u2423" for start, end in pairwise(ends))
     first = {end: number for number, end in enumerate(ends)}
     after = {end: number for number, end in reversed([*enumerate(ends)])}
@@ -204,8 +229,13 @@ def sentences_of(text: Text, files: Sequence[Found]) -> list[Predicted]:
         return kept, keys([*others, *own.intersection(nested)], it.nowhere)
 
     def keys(mentions: Iterable[Span], nowhere: Iterable[Answer] = ()) -> Counter[Key]:
-        placed = ((text.characters[start:end], type_, start, end) for start, end, type_ in mentions)
+        placed = ((surface(start, end), type_, start, end) for start, end, type_ in mentions)
         return Counter(chain(placed, ((*answer, -1, -1) for answer in nowhere)))
+
+    def surface(start: int, end: int) -> str:
+        if {start, end} <= {*whole}:
+            return " ".join(text.words[whole.index(start) : whole.index(end)])
+        return text.characters[start:end]
 
     def tags(mentions: Iterable[Span], others: Counter[Key]) -> tuple[str, ...]:
         spans = [(first[start], after[end], as_field(type_)) for start, end, type_ in mentions]
@@ -220,7 +250,7 @@ def sentences_of(text: Text, files: Sequence[Found]) -> list[Predicted]:
         f"{UNREACHABLE}{as_field(word)}" for key in every.elements() for word in words_of(key)
     )
     gold_tags = tags(gold, keys(nested))
-    made = {key: Predicted(all_words, gold_tags, tags(*its)) for key, its in parts.items()}
+    made = {key: Predicted(all_words, gold_tags, tags(*its), tokens) for key, its in parts.items()}
     return [made[*it.mentions, *it.nowhere] for it in files]
 
 
@@ -241,14 +271,8 @@ def token_accuracy(gold: Sequence[Text], sentences: Sequence[Predicted]) -> floa
             correct += len(text.words)
             continue
         right = [a == b for a, b in islice(zip(it.gold, it.predicted, strict=True), it.num_tokens)]
-        if len(right) > len(text.words):
-            ends = {*ends_of(text.words)}
-            last = (end in ends for end in ends_of(it.words[: it.num_tokens])[1:])  # of the parts of a token
-            tokens = accumulate(last, initial=0)
-            right = [
-                all(it for _, it in parts)
-                for _, parts in groupby(zip(tokens, right, strict=False), key=itemgetter(0))
-            ]
+        parts = groupby(zip(it.tokens, right, strict=True), key=itemgetter(0)) if it.tokens else ()
+        right = [all(it for _, it in of_token) for _, of_token in parts] or right
         correct += sum(right)
     return correct / total if total else 0.0
 

@@ -6,6 +6,7 @@ Of column files, predictions are in the last column, and gold, where no file of 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,7 @@ from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats.annotated import Annotated, Tagged
 from ner_experiments.data.formats.jsonl import MENTIONS, TAGS, WORDS, first_of, records
-from ner_experiments.data.formats.layout import AUTO, Layout
+from ner_experiments.data.formats.layout import AUTO, Layout, tag_columns
 from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.formats.registry import FORMATS, detect, format_of
 from ner_experiments.data.remarks import Remarks
@@ -49,10 +50,12 @@ _TYPE = ("type", "label", "entity_type", "entity_group", "tag", "category", "cla
 _START = ("start", "start_offset")
 
 WAYS_OUT = {
-    "data.columns.tag=": "--columns or --gold-columns tag=",
+    r"data\.columns\.tag=": "--columns or --gold-columns tag=",
     "set names to the tags in their order": "write tags by name, such as B-PER",
+    r"(; | \()if this is a comment line, set comments [^;)]*'#'\)?": "",  # which are skipped
+    r" \(data\.[^)]*\)$| \(to read it: .*": "",
 }
-"""Settings of a corpus in messages of its readers -> what a comparison has in their place."""
+"""Settings of a corpus in messages of its readers, as regular expressions -> what a comparison has in their place."""
 
 Answer = tuple[str, str]
 """Text and type of a mention whose place is not stated."""
@@ -120,11 +123,12 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
     name, _ = detect(path, None)
     if name.startswith("jsonl"):
         lines = [(place, record) for place, _, record in records(path, UTF_8, Remarks())]
-        if answers := lists_of_answers(lines):
-            return Texts(path, answers, OFFSETS)
+        if are_answers([record for _, record in lines]):
+            return Texts(path, lists_of_answers(lines), OFFSETS)
         if not any(KEYS.intersection(record) for _, record in lines):
-            rule = f"no record has mentions with offsets ({', '.join(MENTIONS)}) or tags ({', '.join(TAGS)})"
-            raise ValueError(f"{path}: {rule}")
+            others = ", ".join(key for key in ANSWERS if key not in MENTIONS)
+            rule = f"no record has mentions with offsets ({', '.join(MENTIONS)}), lists of mentions without ({others})"
+            raise ValueError(f"{path}: {rule}, or tags ({', '.join(TAGS)})")
     remarks = Remarks()
     if name == "conll":
         return of_columns(path, columns, remarks, with_unreachable=with_unreachable)
@@ -133,7 +137,7 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
     file = AnnotatedFiles(
         name=path.name,
         folder=".",
-        files={"test": str(path.absolute())},
+        files={"test": str(path)},
         format=name,
         misaligned="split",
     )
@@ -143,20 +147,39 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
 def file_of(path: Path) -> Path:
     """The path of a file, or of the predictions of a run's folder. ValueError if there is none."""
     if path.is_dir() and format_of(path) == "brat" and not any(path.rglob("*.ann")):
-        path = predictions.file(path, TEST_PREDICTIONS)
+        try:
+            return predictions.file(path, TEST_PREDICTIONS)
+        except ValueError as error:
+            way_out = (
+                f"; a system of the files in it is NAME={path}/*"
+                if any(map(Path.is_file, path.iterdir()))
+                else ""
+            )
+            raise ValueError(f"{error}{way_out}") from None
     if not path.exists():
         raise ValueError(f"{path}: there is no such file")
     return path
 
 
 def of_columns(path: Path, columns: Columns, remarks: Remarks, *, with_unreachable: bool) -> Texts:
-    file = ColumnFiles(
-        name=path.name, folder=".", files={"test": str(path.absolute())}, columns=dict(columns)
-    )
-    sentences = without_settings(lambda: file.read(remarks)["test"])
+    file = ColumnFiles(name=path.name, folder=".", files={"test": str(path)}, columns=dict(columns))
+    try:
+        sentences = without_settings(lambda: file.read(remarks)["test"])
+    except ValueError as error:
+        raise ValueError(f"{error}{another_column(file) if columns == PREDICTED else ''}") from None
     if not with_unreachable:
         sentences = [*map(without_unreachable, sentences)]
     return of_sentences(path, sentences, remarks)
+
+
+def another_column(file: ColumnFiles) -> str:
+    """End of a message about a file whose last column has no tags, such as one of scores: the columns that have."""
+    (_, survey, layout), *_ = file.layouts()
+    found = [*tag_columns(survey.values(header=layout.header is not None))]
+    if not found or survey.width - 1 in found:
+        return ""
+    which = f"column{'s' * (len(found) > 1)} {', '.join(map(str, found))}"
+    return f"; tags are in {which}: state {'one' if len(found) > 1 else 'it'} with --columns tag={found[-1]}"
 
 
 def of_sentences(path: Path, sentences: Sequence[Sentence | Annotated], remarks: Remarks) -> Texts:
@@ -174,9 +197,9 @@ def without_settings(read_it: Callable[[], T]) -> T:
     try:
         return read_it()
     except ValueError as error:
-        message = str(error).partition(" (to read it: ")[0]
+        message = str(error)
         for setting, way_out in WAYS_OUT.items():
-            message = message.replace(setting, way_out)
+            message = re.sub(setting, way_out, message)
         raise ValueError(message) from None
 
 
@@ -247,54 +270,73 @@ def read_at_once(path: Path, gold: Texts) -> Texts | None:
 # Lists of mentions without offsets
 
 
+def are_answers(records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a file lists mentions without offsets: as most of its records that list something do."""
+    listed = [next((record[key] for key in ANSWERS if key in record), None) for record in records]
+    tagged = [bool(KEYS.difference(MENTIONS).intersection(record)) for record in records]
+    kinds = Counter(not own and has_no_place(it) for it, own in zip(listed, tagged, strict=True) if it or own)
+    if kinds:
+        return kinds[True] > kinds[False]
+    return bool(listed) and all(isinstance(it, list | dict) for it in listed)
+
+
+def has_no_place(listed: Any) -> bool:
+    """Whether mentions are texts and types, by the first one; not tags of tokens, or labels of a whole text."""
+    if isinstance(listed, dict):
+        return True
+    first = listed[0] if isinstance(listed, list) else None
+    if isinstance(first, dict):
+        return first_of(first, _START) is None
+    return isinstance(first, list) and len(first) != 3  # start, end, type
+
+
 def lists_of_answers(lines: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Text]:
-    """The sentences of a file of lists of mentions without offsets, by place and record; none if they have offsets.
+    """The sentences of a file of lists of mentions without offsets, by place and record.
 
     A record has the list, and the text or the tokens of its sentence unless there is a record for each sentence, in
     order. A mention is an object with text and type, or a pair of these; a list may also be an object from types to
-    lists of texts. ValueError, with the line, for a record of another form.
+    lists of texts. FaultsError, with the lines, for records of another form.
     """
-    sentences: list[Text] = []
-    for place, record in lines:
-        key = next((key for key in ANSWERS if isinstance(record.get(key), list | dict)), None)
-        if key is None or (listed := answers_of(record[key], place)) is None:
-            return []
-        words = first_of(record, WORDS)
-        if words is None:
-            words = [record["text"]] if "text" in record else []
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise ValueError(f"{place}: expected a text or a list of tokens, got {truncated_repr(words)}")
-        sentences.append(Text(tuple(words), (), place, tuple(listed)))
+    remarks, sentences = Remarks(), []
+    with remarks.counting_faults():
+        for place, record in lines:
+            try:
+                sentences.append(sentence_of_answers(record, place))
+            except ValueError as error:
+                remarks.fault(f"{place}: {error}")
     return sentences
 
 
-def answers_of(value: Any, place: str) -> list[Answer] | None:
-    """Text and type of each mention of a list; None if one of them has a place."""
-    if isinstance(value, dict):
-        pairs = [[text, type_] for type_, texts in value.items() for text in as_list(texts, place)]
-        return answers_of(pairs, place)
-    found: list[Answer] = []
-    for item in value:
+def sentence_of_answers(record: Mapping[str, Any], place: str) -> Text:
+    key = next((key for key in ANSWERS if key in record), None)
+    if key is None or not isinstance(record[key], list | dict):
+        found = "a record without one" if key is None else f'"{key}": {truncated_repr(record[key])}'
+        rule = f"expected a list of mentions, which is [] for a sentence without any, got {found}"
+        raise ValueError(rule)
+    words = first_of(record, WORDS)
+    if words is None:
+        words = [record["text"]] if "text" in record else []
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"expected a text or a list of tokens, got {truncated_repr(words)}")
+    return Text(tuple(words), (), place, tuple(answers_of(record[key])))
+
+
+def answers_of(listed: list[Any] | dict[str, Any]) -> Iterator[Answer]:
+    """Text and type of each mention."""
+    if isinstance(listed, dict):
+        for type_, texts in listed.items():
+            if not isinstance(texts, list):
+                raise ValueError(f"expected a list of texts for each type, got {truncated_repr(texts)}")
+            yield from answers_of([[text, type_] for text in texts])
+        return
+    for item in listed:
         if isinstance(item, dict):
-            if first_of(item, _START) is not None:
-                return None
             kind = next((key for key in _TYPE if key in item), "")
             surface = next((item[key] for key in _SURFACE if key in item and key != kind), None)
             item = [surface, item.get(kind)]
-        if isinstance(item, list) and len(item) == 3:  # start, end, type
-            return None
         if not (isinstance(item, list) and len(item) == 2 and all(isinstance(it, str) and it for it in item)):
-            if isinstance(item, str):  # a tag of a token, or the label of a whole text
-                return None
-            raise ValueError(f"{place}: expected a mention's text and type, got {truncated_repr(item)}")
-        found.append((item[0], item[1]))
-    return found
-
-
-def as_list(texts: Any, place: str) -> list[Any]:
-    if not isinstance(texts, list):
-        raise ValueError(f"{place}: expected a list of texts for each type, got {truncated_repr(texts)}")
-    return texts
+            raise ValueError(f"expected a mention's text and type, got {truncated_repr(item)}")
+        yield item[0], item[1]
 
 
 def mapped(texts: Texts, types: Mapping[str, str]) -> Texts:

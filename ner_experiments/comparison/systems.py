@@ -30,6 +30,7 @@ from ner_experiments.data.tags import encode
 from ner_experiments.runs.file_run import FileRun
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
+from ner_experiments.utils.text import truncated_repr
 
 Systems = Mapping[str, Sequence[Path]]
 """The files of each system, one per seed; a file may be the folder of a run."""
@@ -262,8 +263,14 @@ def notes_on(file: Texts, aligned: Aligned) -> tuple[str, ...]:
     notes = [*file.notes]
     if file.illegal:
         notes.append(f"tags that break {file.scheme}, read as conlleval reads them: {file.illegal:,}")
-    if aligned.nowhere:
-        notes.append(f"mentions without a place in their sentence, counted as spurious: {aligned.nowhere:,}")
+    if aligned.searched:
+        notes.append(f"mentions without offsets, each put at its first free occurrence: {aligned.searched:,}")
+    if nowhere := aligned.nowhere:
+        examples = ", ".join(
+            f"{truncated_repr(text)} ({type_})" for text, type_ in [*dict.fromkeys(nowhere)][:2]
+        )
+        rule = f"mentions without a place in their sentence, such as {examples}, counted as spurious"
+        notes.append(f"{rule}: {len(nowhere):,}")
     if aligned.absent:
         notes.append(f"missing sentences, counted as without a prediction: {aligned.absent:,}")
     return tuple(notes)
@@ -312,8 +319,9 @@ def check_same_gold(gold: Texts, other: Texts) -> None:
         raise ValueError(f"{gold.path} and {other.path} have {numbers}: state the gold file with --gold")
     for one, another in zip(gold.sentences, other.sentences, strict=True):
         if (one.characters, {*one.spans()}) != (another.characters, {*another.spans()}):
+            places = (gold.path.with_name(one.place), other.path.with_name(another.place))
             raise ValueError(
-                f"{one.place} and {another.place} have another gold: state the gold file with --gold"
+                f"{places[0]} and {places[1]} have another gold: state the gold file with --gold"
             )
 
 

@@ -27,11 +27,13 @@ class Predicted:
 
     After its tokens come the words of gold mentions that its tokens cannot express, so that these count as missing.
     What is computed from its tags is kept: runs that tag a sentence alike share the object.
+    tokens: where words are parts of tokens of gold, which other tools cut, the number of each word's token; else empty.
     """
 
     words: tuple[str, ...]
     gold: tuple[str, ...]
     predicted: tuple[str, ...]
+    tokens: tuple[int, ...] = ()
 
     @cached_property
     def num_tokens(self) -> int:

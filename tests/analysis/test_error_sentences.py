@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments.analysis.sentences import WrongSentence, by_kind, predicted_segments
+from ner_experiments.analysis.sentences import WrongSentence, by_kind, gold_segments, predicted_segments
 from ner_experiments.main import cli
 from ner_experiments.runs.predictions import Predicted, read
 from ner_experiments.view.mentions import in_brackets
@@ -31,6 +31,15 @@ def tagged(tags: str, gold: str = GOLD) -> Predicted:
 @pytest.mark.parametrize("tags", MARKED)
 def test_each_error_is_marked_with_what_gold_has(tags: str) -> None:
     assert in_brackets(predicted_segments(tagged(tags), "mentions")) == MARKED[tags]
+
+
+def test_mentions_outside_of_the_tags_are_shown_of_who_has_them() -> None:
+    words = ("New", "York", "␀York", "␀Atlantis", "␀City")
+    it = Predicted(words, ("B-LOC", "I-LOC", "B-ORG", "O", "O"), ("B-LOC", "I-LOC", "O", "B-LOC", "I-LOC"))
+    assert in_brackets(gold_segments(it, "mentions")) == "[New York]LOC | also: [York]ORG"
+    missing, spurious = "[York]ORG(missing)", "[Atlantis City]LOC(spurious)"
+    expected = f"[New York]LOC | also: {missing} | not in the text: {spurious}"
+    assert in_brackets(predicted_segments(it, "mentions")) == expected
 
 
 def test_of_single_tags_the_wrong_ones_are_marked() -> None:

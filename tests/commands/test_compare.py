@@ -147,13 +147,15 @@ a=a/seed-1.conll a/seed-1.conll -> a: a/seed-1.conll stands twice
 a=gold.conll a=both.txt -> a=both.txt: a name stands twice
 a=a -> a: expected the folder of a finished run, but it has no predictions/test.conll
 a=row -> row: expected the folder of a finished run, but it has no predictions/test.conll; its runs are seed-1
+a=a -> has no predictions/test.conll; a system of the files in it is NAME=a/*
+a=scores --gold gold.conll -> is neither O nor one of B-, I- followed by a type; tags are in column 1: state it with
 a=a/seed-1.conll --gold nothing -> nothing: there is no such file
 a=a/seed-1.conll --gold empty -> empty: test has no sentence
 a=low.conll --gold gold.conll -> low.conll: its types are loc, org, per, those of gold LOC, ORG, PER; --map loc=LOC
 a=a/seed-1.conll -> without gold tags beside those of predictions, state the gold file, as in `compare
 a=some.jsonl -> some.jsonl: it is no file of columns, which can have gold beside predictions: state the gold
 a=both.txt b=less.txt -> both.txt and less.txt have 31 and 30 sentences: state the gold file with --gold
-a=both.txt b=wrong.txt -> both.txt:1 and wrong.txt:1 have another gold: state the gold file with --gold
+a=c/both.txt b=wrong.txt -> c/both.txt:1 and wrong.txt:1 have another gold: state the gold file with --gold
 a=ids.jsonl --gold gold.conll -> ids.jsonl:1: no name for tag 1: write tags by name, such as B-PER
 a=keys.jsonl --gold gold.conll -> keys.jsonl: no record has mentions with offsets (entities, ents, spans,
 a=gold.conll --gold untagged -> (columns are split at spaces and tabs; --columns or --gold-columns tag=NUMBER states
@@ -177,6 +179,9 @@ def test_wrong_arguments(ner: Ner, arguments: str, message: str) -> None:
     Path("some.jsonl").write_text('{"tokens": ["a"], "entities": [[0, 1, "LOC"]]}\n')
     Path("ids.jsonl").write_text('{"tokens": ["a"], "ner_tags": [1]}\n')
     Path("keys.jsonl").write_text('{"text": "a", "predictions": [[0, 1, "LOC"]]}\n')
+    Path("scores").write_text("a B-LOC 0.9\nb O 0.8\n")
+    Path("c").mkdir()
+    Path("c/both.txt").write_text(both)
     Path("untagged").write_text("a 1\nb 2\n")
     Path("empty").touch()
     Path("row/seed-1/predictions").mkdir(parents=True)

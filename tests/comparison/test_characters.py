@@ -185,3 +185,17 @@ def test_mentions_of_white_space_count(tmp_path: Path, file: str, correct: int, 
     (run,) = ner_experiments.compare(gold, {"a": path}).compared.runs
     test = run.metrics["test"]
     assert (test["correct"], test["predicted"], test["gold"]) == (correct, predicted, 3)
+
+
+def test_groups_of_gold_mentions_are_those_of_its_own_tokens(tmp_path: Path) -> None:
+    """The file b cuts a token of gold; a nested gold mention follows the words of its sentence."""
+    gold, train, cut = tmp_path / "gold.jsonl", tmp_path / "train.conll", tmp_path / "cut.jsonl"
+    words = ["Old", "Town-Hall", "of", "Rome"]
+    gold.write_text(json.dumps({"tokens": words, "entities": [[0, 2, "LOC"], [1, 2, "LOC"], [0, 4, "ORG"]]}))
+    train.write_text("Old B-LOC\nTown-Hall I-LOC\n\nTown-Hall B-LOC\n")
+    cut.write_text(json.dumps({"text": " ".join(words), "entities": [[4, 8, "LOC"]]}))
+    compared = ner_experiments.compare(gold, {"a": gold, "b": cut}, train=train).compared
+    for row in compared.rows:
+        groups = {name: {it: of.gold for it, of in row.breakdown[name].items()} for name in row.breakdown}
+        assert groups["length"] == {"1": 1, "2": 1, "more than 3": 1}
+        assert groups["seen"] == {"with this type": 2, "new, unknown word": 1}

@@ -1,6 +1,7 @@
 """Tests of the forms in which tools write their predictions."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +48,47 @@ def test_a_form_has_all_mentions(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(FORMS[name])
     (record,) = compare(tmp_path / "gold.conll", {"a": tmp_path / name}).to_records()
     assert (record["mean"], record["token accuracy"]) == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (
+            {"text": "c"},
+            "expected a list of mentions, which is [] for a sentence without any, got a record without one",
+        ),
+        ({"text": "c", "answer": None}, 'for a sentence without any, got "answer": None'),
+        ({"text": "c", "answer": "Vera"}, """for a sentence without any, got "answer": 'Vera'"""),
+        ({"text": "c", "answer": ["Vera"]}, "expected a mention's text and type, got 'Vera'"),
+        ({"text": "c", "answer": {"PER": "Vera"}}, "expected a list of texts for each type, got 'Vera'"),
+        ({"text": "c", "answer": [[0, 1, "PER"]]}, "expected a mention's text and type, got [0, 1, 'PER']"),
+    ],
+)
+def test_a_record_of_another_form_than_most_is_named(tmp_path: Path, bad: object, message: str) -> None:
+    path = tmp_path / "answers.jsonl"
+    empty = {"text": "b", "answer": []}
+    path.write_text(
+        records({"text": "a", "answer": [["a", "PER"]]}, empty, bad, {"text": "d", "answer": {"A": ["d"]}})
+    )
+    with pytest.raises(ValueError, match=re.escape(f"{path}:3: ") + ".*" + re.escape(message)):
+        read(path, PREDICTED)
+    path.write_text(
+        records(*[{"text": "a", "entities": [[0, 1, "PER"]]}] * 2, {"text": "a", "entities": [["a", "PER"]]})
+    )
+    with pytest.raises(ValueError, match=r"jsonl:3: expected a mention as \[start, end, type\]"):
+        read(path, PREDICTED)
+
+
+def test_answers_without_offsets_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "gold.conll").write_text(GOLD)
+    answers = [*NAMES, ("Atlantis", "LOC"), ("Dalmia", "ORG"), ("Atlantis", "LOC"), ("Rome", "LOC")]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(records({"text": TEXTS[0], "entities": answers}, {"text": TEXTS[1], "entities": []}))
+    nowhere = "mentions without a place in their sentence, such as 'Atlantis' (LOC), 'Dalmia' (ORG)"
+    assert compare(tmp_path / "gold.conll", {"a": path}).reading[1:] == [
+        f"{path}: mentions without offsets, each put at its first free occurrence: 2",
+        f"{path}: {nowhere}, counted as spurious: 4",
+    ]
 
 
 @pytest.mark.parametrize("name", ["tags.jsonl", "tags.conll"])

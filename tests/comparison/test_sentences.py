@@ -9,6 +9,8 @@ import pytest
 from cases import refused
 
 import ner_experiments
+from ner_experiments.comparison.aligning import from_difference
+from ner_experiments.comparison.reading import Text
 
 Tagged = tuple[str, ...]
 """A sentence of lines, each with a word and a tag."""
@@ -94,6 +96,14 @@ def test_the_first_places_are_named(tmp_path: Path, change: str, message: str) -
     file.write_text(GOLD.replace(*change.split("=")))
     with pytest.raises(ValueError, match=re.escape(message)):
         ner_experiments.compare(gold, {"a": file})
+
+
+def test_two_sentences_are_quoted_around_their_first_difference() -> None:
+    same = tuple(f"word{n}" for n in range(20))
+    texts = [Text((*same, name), (), "") for name in ("anna", "annie")]
+    assert [*from_difference(*texts)] == [
+        f"'...ord16 word17 word18 word19 {name}'" for name in ("anna", "annie")
+    ]
 
 
 def test_a_sentence_that_stands_elsewhere_is_no_missing_one(tmp_path: Path) -> None:
