@@ -72,18 +72,14 @@ class Comparison(TableView):
         """How the scores were made: two comparisons with one signature measured alike, on the same gold mentions.
 
         Mentions are right if boundaries and type are; illegal tags are read as by conlleval; mentions are compared by
-        tokens or by characters; the scheme of gold, its number of types, files per system, digest of gold, version.
+        tokens or by characters; gold's number of types and its digest, which no format or scheme changes; version.
         """
-        gold, numbers = self.compared.gold, sorted({len(it.runs) for it in self.page.results})
-        runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
         parts = [
             "strict",
             "conlleval",
             "tokens" if self.compared.in_tokens else "characters",
-            {"iob1": "IOB1", "iob2": "BIO2"}.get(gold.scheme, gold.scheme.upper()),
-            f"types:{len(types_of(gold.sentences))}",
+            f"types:{len(types_of(self.compared.gold.sentences))}",
             *(f"map:{old}={new}" for old, new in sorted(self.compared.types.items())),
-            f"n:{runs}",
             f"gold:{self.compared.runs[0].metrics['data']['gold'][:8]}",
             f"v{version('ner_experiments')}",
         ]
@@ -247,6 +243,9 @@ class Comparison(TableView):
 
     def __str__(self) -> str:
         return self.markdown()
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.page.table.title}. {self.verdict}>"
 
 
 Paths = str | PathLike[str]

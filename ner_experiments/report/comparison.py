@@ -33,7 +33,7 @@ def write(view: Comparison, folder: Path) -> Path:
     """Write the report into a folder, and return its first page. ValueError if the folder holds something else."""
     check_replaceable(folder)
     entry = ComparisonEntry(view.page, view)
-    site = Site(folder, None, START)
+    site = Site(folder, None, START, command="compare", home="Comparison")
     results = view.page.results
     pages = {it.row.label: f"system-{number}.html" for number, it in enumerate(results, start=1)}
     errors = {it.name: it for it in view.compared.rows}
@@ -57,8 +57,11 @@ def write(view: Comparison, folder: Path) -> Path:
         of_row = errors[result.row.label]
         own = [files_section(result), *error_tables.row_sections(of_row), row_page.worst_section(of_row)]
         lead = f"{len(result.runs)} file{'s' * (len(result.runs) > 1)} on {view.compared.gold.path.name}"
-        trail = [("Comparison", START), (result.row.label, "")]
-        site.write(pages[result.row.label], "table.html", context(result.row.label, lead, own, trail))
+        site.write(
+            pages[result.row.label],
+            "table.html",
+            context(result.row.label, lead, own, trail=[(result.row.label, "")]),
+        )
     site.finish()
     return folder / START
 
@@ -81,7 +84,7 @@ def context(
         "comparable": True,
         "based_on": f"Signature: {signature}" if signature else "",
         "sections": [it for it in sections if it is not None],
-        "trail": trail or [("Comparison", "")],
+        **({"trail": trail} if trail else {}),
     }
 
 
@@ -100,7 +103,7 @@ def disagreements_section(site: Site, view: Comparison) -> Section | None:
     head = {
         "heading": "Correct in one system, wrong in another",
         "lead": view.page.table.title,
-        "trail": [("Comparison", START), ("Disagreements", "")],
+        "trail": [("Disagreements", "")],
     }
     site.write("disagreements.html", "pair.html", {**head, **content})
     text = "For each pair of systems: the sentences that one tags correctly and the other does not."

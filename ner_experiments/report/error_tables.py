@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ner_experiments.analysis.breakdown import SEEN
 from ner_experiments.analysis.error_grids import (
     HEADINGS,
     bar,
@@ -172,7 +173,7 @@ def group_sections(row: RowErrors) -> list[Section | None]:
         return [type_section(row.runs), length_section(row.runs), reason]
     plots = [breakdown_plot(name, groups) for name, groups in breakdown.items()]
     means = [bucket.f1 for groups in breakdown.values() for bucket in groups.values()]
-    texts = [f"{explain_intervals(means)} {SEEN_TEXT}"]
+    texts = [f"{explain_intervals(means)} {SEEN_TEXT if SEEN in breakdown else ''}".rstrip()]
     return [Section("groups", "F1 by group of mentions", texts, plots=plots)]
 
 

@@ -63,11 +63,20 @@ class Site:
     """Pages of a folder. Pages depend on nothing but the results, `commit` and the code.
 
     Each page records in its head a digest of the inputs it was made from; while they are the same, it stays as it is.
-    start: the page to open first.
+    start: the page to open first. command: that which writes the pages. home: name of `index.html` in breadcrumbs.
     """
 
-    def __init__(self, folder: Path, commit: str | None, start: str = "index.html"):
+    def __init__(
+        self,
+        folder: Path,
+        commit: str | None,
+        start: str = "index.html",
+        *,
+        command: str = "report",
+        home: str = "All tables",
+    ):
         self.folder, self.commit, self.start = folder, commit and commit[:12], start
+        self.command, self.home = command, home
         self.pages: dict[str, str | None] = {}
         self.digests: dict[str, str] = {}
         self.library = None if has_library(folder) else executor().submit(vega.javascript)

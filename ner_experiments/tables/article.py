@@ -136,6 +136,7 @@ class Article:
     def bold(self) -> set[str]:
         """On each test set, the row with the highest mean and, if rows are tested, those not shown to be behind it."""
         best = {against[0].labels[0] for against in self.against}
+        best |= {it.labels[1] for against in self.against for it in against if not it.test.over_seeds.mean}
         close = {it.labels[1] for against in self.against for it in against if it.verdict != "ahead"}
         return best | close if self.is_tested else best
 

@@ -56,7 +56,7 @@ def test_files_are_the_seeds_of_systems(ner: Ner) -> None:
     assert other["files"] == {seed: f"b/run{seed}.conll" for seed in ("1", "2", "10")}
     assert one["measured"]["n"] == 3
     assert one["counts"]["10"]["gold"] == found["gold"]["mentions"]
-    assert found["signature"].startswith("strict|conlleval|tokens|BIO2|types:3|n:3|gold:")
+    assert found["signature"].startswith("strict|conlleval|tokens|types:3|gold:")
     assert found["verdict"].startswith("By F1 over 3 seeds, a is ahead of b")
 
 
@@ -120,10 +120,10 @@ def test_missing_sentences_and_the_signature(ner: Ner) -> None:
     (counts,) = found["systems"][0]["counts"].values()
     assert counts["correct"] == counts["predicted"] == counts["gold"] - 1
     assert "part.conll: missing sentences, counted as without a prediction: 1" in found["notes"]
-    signature = found["signature"].replace("|n:1|", "|n:5|")
+    signature = found["signature"].replace("|types:3|", "|types:4|")
     same = ("compare", *GOLD, "a=gold.conll", "--signature")
     assert f1(ner.json(*same, found["signature"])) == [100.0]
-    assert "; they differ in n:1" in ner.error(*same, signature)
+    assert "; they differ in types:3" in ner.error(*same, signature)
 
 
 def test_other_outputs(ner: Ner) -> None:
@@ -133,6 +133,9 @@ def test_other_outputs(ner: Ner) -> None:
     pages = {it.name: it.read_text() for it in Path("pages").glob("*.html")}
     assert {*pages} == {"index.html", "system-1.html", "system-2.html", "disagreements.html"}
     assert "is ahead of b" in pages["index.html"]
+    assert all("Made by <code>ner-experiments compare</code>. " in it for it in pages.values())
+    assert '<li><a href="index.html">Comparison</a></li>' in pages["system-1.html"]
+    assert not any("All tables" in it or "those of train" in it for it in pages.values())
     assert "b/run10.conll" in pages["system-2.html"]
 
 

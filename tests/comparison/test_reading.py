@@ -50,6 +50,14 @@ def test_a_form_has_all_mentions(tmp_path: Path, name: str) -> None:
     assert (record["mean"], record["token accuracy"]) == (100, 100)
 
 
+def test_schemes_and_numbers_of_files_leave_the_signature_as_it_is(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("gold.conll", "bioes.conll", "tags.jsonl")]
+    for path in paths:
+        path.write_text(FORMS.get(path.name, GOLD))
+    signatures = {compare(path, {"a": paths[:n]}).signature for n, path in enumerate(paths, start=1)}
+    assert len(signatures) == 1
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
