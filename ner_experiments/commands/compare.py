@@ -41,17 +41,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "refuse to compare if the signature is another one"
     parser.add_argument("--signature", metavar="TEXT", help=text)
     output = parser.add_mutually_exclusive_group()
-    for name in ("json", "csv", "latex"):
-        output.add_argument(
-            f"--{name}", dest="format", action="store_const", const=name, help=f"print {name}"
-        )
+    for name, text in {
+        "json": "print all numbers as JSON",
+        "csv": "print the score of each system, and a published one, as CSV, without pairs",
+        "latex": "print the scores as LaTeX",
+    }.items():
+        output.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=text)
     text = "write an HTML report with errors, confusion of types and sentences on which systems differ"
     output.add_argument("--report", type=Path, metavar="FOLDER", help=text)
     text = "write LaTeX of the table, figures, a paragraph on the methods, and BibTeX"
     output.add_argument("--paper", type=Path, metavar="FOLDER", help=text)
     text = "write the scores as Every Eval Ever JSON, and as a model card's model-index"
     output.add_argument("--publish", type=Path, metavar="FOLDER", help=text)
-    text = "with --publish, the name of the test set; that of a data set of the hub adds .eval_results"
+    text = "with --publish or --paper, the name of the test set; that of a data set of the hub adds .eval_results"
     parser.add_argument("--dataset", metavar="NAME", help=text)
 
 
@@ -70,8 +72,8 @@ def compare(arguments: argparse.Namespace) -> int:
         raise ValueError("--against-runs belongs to --against")
     if not arguments.smallest_effect > 0:
         raise ValueError(f"--smallest-effect: expected a number above 0, got {arguments.smallest_effect}")
-    if arguments.dataset and not arguments.publish:
-        raise ValueError("--dataset belongs to --publish")
+    if arguments.dataset and not (arguments.publish or arguments.paper):
+        raise ValueError("--dataset belongs to --publish or --paper")
     compared = systems.score(
         systems.parsed(arguments.systems),
         **how_to_read(arguments),
@@ -89,7 +91,7 @@ def compare(arguments: argparse.Namespace) -> int:
     elif arguments.paper:
         from ner_experiments.tables import article
 
-        print(*article.write(view, arguments.paper), sep="\n")
+        print(*article.write(view, arguments.paper, arguments.dataset), sep="\n")
     elif arguments.publish:
         from ner_experiments.comparison.publishing import publish
 

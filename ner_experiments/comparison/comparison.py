@@ -9,7 +9,7 @@ from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, ClassVar
 
 from ner_experiments.analysis import looser_scores
 from ner_experiments.analysis.archive import Errors, errors_in_predictions
@@ -21,7 +21,8 @@ from ner_experiments.runs.file_run import FileRun
 from ner_experiments.tables.effects import Effects
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT
-from ner_experiments.tables.table_view import MEANS, TableView, row_record
+from ner_experiments.tables.table_view import MEANS, OF_A_ROW, TableView, row_record
+from ner_experiments.utils.text import truncated_repr
 from ner_experiments.view import pages
 from ner_experiments.view.table import Grid
 
@@ -39,7 +40,7 @@ LEGEND = (
 )
 EXPECTED = (
     "Expected: whether the published number lies in the system's 95 % prediction interval for the mean of as many "
-    "runs."
+    "runs; unknown for a single file."
 )
 SEEN_LEGEND = "F1 of mentions by whether train has them, in percent, and their number in gold."
 
@@ -49,6 +50,7 @@ class Comparison(TableView):
     """Systems on one gold file."""
 
     compared: Compared
+    of_a_row: ClassVar = OF_A_ROW[:-1]  # no system is cited
 
     @classmethod
     def of(cls, compared: Compared) -> Comparison:
@@ -267,7 +269,8 @@ def compare(
 
     gold: a file in any format that the suite reads; None if the files of predictions are columns with gold, as those of
         conlleval.
-    files: system -> its files of predictions, one per seed; a file may be the folder of a finished run.
+    files: system -> its files of predictions, one per seed, or a pattern such as "seed-*.conll"; a file may be the
+        folder of a finished run.
     train: training data, to score mentions that it has apart from others. types: other names for types, in all files.
     against: a published F1 in percent.
     gold_columns: layer -> column of the gold file, where these are not found, such as {"word": 0, "tag": 3}.
@@ -277,8 +280,15 @@ def compare(
 
     ValueError or OSError, with file and place, for files that cannot be read or have another text than gold.
     """
+    if not isinstance(files, Mapping):
+        rule = "expected the files of each system by its name, such as {'mine': 'mine-*.conll'}"
+        raise ValueError(f"{rule}, got {truncated_repr(files)}")
     paths = {
-        name: [Path(own)] if isinstance(own, str | PathLike) else [*map(Path, own)]
+        name: [
+            path
+            for each in ([own] if isinstance(own, str | PathLike) else own)
+            for path in systems.matching(str(each)) or [Path(each)]
+        ]
         for name, own in files.items()
     }
     published = Published(against) if isinstance(against, int | float) else against

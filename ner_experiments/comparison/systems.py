@@ -82,9 +82,7 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
             add(systems, name, [], argument)
         else:
             pattern = argument
-        paths = (
-            [Path(pattern)] if Path(pattern).exists() else sorted(map(Path, glob.glob(pattern)), key=natural)
-        )
+        paths = matching(pattern)
         if not paths and equals:
             raise ValueError(f"{name}: there is no file {pattern}")
         if not paths:
@@ -97,6 +95,11 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
         else:
             systems[name] += paths
     return systems
+
+
+def matching(pattern: str) -> list[Path]:
+    """The path, or the files of a pattern in natural order; empty if there is none."""
+    return [Path(pattern)] if Path(pattern).exists() else sorted(map(Path, glob.glob(pattern)), key=natural)
 
 
 def add(systems: dict[str, list[Path]], name: str, paths: list[Path], argument: str) -> None:

@@ -32,12 +32,14 @@ USED = re.compile(r"^  used = \{(.*)\},\n", re.MULTILINE)
 """The field of an entry that says what it is cited for: corpora by name, code by the end of its path."""
 
 
-def write(view: TableView, folder: Path) -> list[Path]:
+def write(view: TableView, folder: Path, dataset: str | None = None) -> list[Path]:
     """Write the files of a table into a folder, and return them: first the document that shows all of them.
+
+    dataset: name of the test set, if it is not that of the runs' corpus.
 
     ValueError for a table without training runs.
     """
-    article = Article(view)
+    article = Article(view, dataset)
     if not article.rows:
         name = view.page.table.name
         raise ValueError(f"{name}: --paper describes training runs, and none of its rows has a finished one")
@@ -60,6 +62,7 @@ class Article:
     """A table's rows and runs, in the words and cells of the files."""
 
     view: TableView
+    dataset: str | None = None
 
     @property
     def page(self) -> Page:
@@ -136,7 +139,12 @@ class Article:
     def bold(self) -> set[str]:
         """On each test set, the row with the highest mean and, if rows are tested, those not shown to be behind it."""
         best = {against[0].labels[0] for against in self.against}
-        best |= {it.labels[1] for against in self.against for it in against if not it.test.over_seeds.mean}
+        best |= {
+            it.labels[1]
+            for against in self.against
+            for it in against
+            if not round(it.test.over_seeds.mean, 2)
+        }
         close = {it.labels[1] for against in self.against for it in against if it.verdict != "ahead"}
         return best | close if self.is_tested else best
 
@@ -153,7 +161,8 @@ class Article:
     @cached_property
     def corpora(self) -> list[str]:
         """The names of the corpora that the runs were trained on."""
-        return list(dict.fromkeys(str(run.metrics["data"]["name"]) for run in self.page.runs))
+        names = dict.fromkeys(str(run.metrics["data"]["name"]) for run in self.page.runs)
+        return [self.dataset] if self.dataset else list(names)
 
     @property
     def test_set(self) -> str:
@@ -183,6 +192,12 @@ class Article:
     def trained(self) -> bool:
         """Whether the rows are trainings of the suite; else they are files of predictions."""
         return any("versions" in run.metrics for run in self.page.runs)
+
+    @property
+    def of_single_files(self) -> str:
+        """The p of each pair of single files over sentences."""
+        single = [(it.labels, it.over_sentences.p_over_sentences) for it in self.view.pairs]
+        return "; ".join(f"{a} and {b}: p {as_p(p)}" for (a, b), p in single if p is not None)
 
     @property
     def software(self) -> str:
@@ -237,6 +252,11 @@ def references(methods: str) -> str:
     cited = {key for keys in re.findall(r"\\cite\{(.*?)\}", methods) for key in keys.split(",")}
     entries = ENTRY.finditer(REFERENCES.read_text(encoding="utf-8"))
     return "\n".join(USED.sub("", entry[0]) for entry in entries if entry["key"] in cited)
+
+
+def as_p(p: float) -> str:
+    text = cells.probability(p)
+    return text if text.startswith("<") else f"= {text}"
 
 
 def number(text: str) -> str:

@@ -225,7 +225,7 @@ def sentence(against: Sequence[Pair]) -> str:
     if equal := by_verdict["equal"]:
         effect = equal[0].test.smallest_effect
         parts.append(f"{label} differs by less than {effect:g} points from {with_gaps(equal)}")
-    if open_pairs := by_verdict["open"]:
+    if open_pairs := sorted(by_verdict["open"], key=lambda it: it.test.over_seeds.mean):
         rows = listed([label, *map(other, open_pairs)])
         shown = f" ({gap(open_pairs[0])})" if len(open_pairs) == 1 else ""
         parts.append(f"the order of {rows} is open{shown}{more_seeds(open_pairs)}")

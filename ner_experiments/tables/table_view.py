@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from ner_experiments.analysis import statistics
 from ner_experiments.tables import code_remarks, dominant_sentence, sweep_registration
@@ -66,6 +66,7 @@ class TableView:
     """
 
     page: Page
+    of_a_row: ClassVar = OF_A_ROW
 
     @cached_property
     def standing(self) -> str:
@@ -252,10 +253,10 @@ class TableView:
         """CSV with one line per row and one column per figure; cells without a figure are empty."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*OF_A_ROW, *SUMMARY])
+        writer.writerow([*self.of_a_row, *SUMMARY])
         for line in map(row_record, self.page.results):
             measured = line["measured"] or {}
-            writer.writerow([*(line[key] for key in OF_A_ROW), *(measured.get(key) for key in SUMMARY)])
+            writer.writerow([*(line[key] for key in self.of_a_row), *(measured.get(key) for key in SUMMARY)])
         return file.getvalue()
 
     def json(self) -> str:

@@ -127,7 +127,7 @@ def test_missing_sentences_and_the_signature(ner: Ner) -> None:
 
 
 def test_other_outputs(ner: Ner) -> None:
-    assert ner("compare", *GOLD, A, B, "--csv").splitlines()[1].startswith("a,,,,False,79.8")
+    assert ner("compare", *GOLD, A, B, "--csv").splitlines()[1].startswith("a,,,,79.8")
     assert r"\begin{tabular}" in ner("compare", *GOLD, A, B, "--latex")
     assert ner("compare", *GOLD, A, B, "--report", "pages") == "pages/index.html\n"
     pages = {it.name: it.read_text() for it in Path("pages").glob("*.html")}
@@ -137,6 +137,23 @@ def test_other_outputs(ner: Ner) -> None:
     assert '<li><a href="index.html">Comparison</a></li>' in pages["system-1.html"]
     assert not any("All tables" in it or "those of train" in it for it in pages.values())
     assert "b/run10.conll" in pages["system-2.html"]
+
+
+def test_an_article_of_single_files_says_what_their_scores_rest_on(ner: Ner) -> None:
+    Path("cut.jsonl").write_text(
+        '{"text": "w00w01w02w03w04w05w06w07w08", "answer": [["w0", "LOC"], ["x", "LOC"]]}\n'
+    )
+    ner("compare", *GOLD, "a=gold.conll", "b=a/seed-1.conll", "c=gold.conll", "d=cut.jsonl", "--missing", "empty",
+        "--paper", "out", "--dataset", "My Corpus")  # fmt: skip
+    table, methods = (Path(f"out/{name}.tex").read_text() for name in ("table", "methods"))
+    assert "F1 in percent on My Corpus, of single files." in table
+    assert table.count(r"\textbf{100.00}") == 2
+    for text in (
+        "a and b: p $",
+        "such as 'x' (LOC), counted as spurious: 1.",
+        "by the characters of mentions",
+    ):
+        assert text.replace("$", "= " if "p = " in methods else "< ") in methods.replace("$<$", "<")
 
 
 @pytest.mark.parametrize(

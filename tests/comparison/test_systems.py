@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ner_experiments import compare
 from ner_experiments.comparison.systems import are_files
 
 
@@ -28,3 +29,15 @@ def test_overrides_that_name_files_are_no_systems(
     Path("pred-1.conll").touch()
     Path("conll2003").mkdir()
     assert are_files(arguments.split()) is expected
+
+
+def test_files_in_python_are_by_system_and_may_be_patterns(tmp_path: Path) -> None:
+    for name in ("gold", "seed-2", "seed-10"):
+        (tmp_path / f"{name}.conll").write_text("anna B-PER\n")
+    found = compare(tmp_path / "gold.conll", {"a": f"{tmp_path}/seed-*.conll", "b": tmp_path / "gold.conll"})
+    assert [*found.page.results[0].runs] == [2, 10]
+    assert repr(found).startswith(
+        "<Comparison: 2 systems on gold.conll. By F1 over 1 to 2 seeds, the order of "
+    )
+    with pytest.raises(ValueError, match="expected the files of each system by its name"):
+        compare(tmp_path / "gold.conll", [tmp_path / "gold.conll"])  # type: ignore[arg-type]
