@@ -50,7 +50,7 @@ class Comparison(TableView):
     """Systems on one gold file."""
 
     compared: Compared
-    of_a_row: ClassVar = OF_A_ROW[:-1]  # no system is cited
+    of_a_row: ClassVar[Sequence[str]] = OF_A_ROW[:-1]  # no system is cited
 
     @classmethod
     def of(cls, compared: Compared) -> Comparison:

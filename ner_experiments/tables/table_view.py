@@ -66,7 +66,7 @@ class TableView:
     """
 
     page: Page
-    of_a_row: ClassVar = OF_A_ROW
+    of_a_row: ClassVar[Sequence[str]] = OF_A_ROW
 
     @cached_property
     def standing(self) -> str:

@@ -41,7 +41,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands(page: Path) -> list[str]:
-    return [line for block in blocks(page, "sh") for line in block.splitlines()]
+    return [line for block in blocks(page, "sh") for line in block.replace("\\\n", "").splitlines()]
 
 
 def files(page: Path) -> dict[str, str]:
