@@ -142,7 +142,9 @@ def show_changes(
     while True:
         if (text := state_counts(runs)) != said:
             said = text
-            print(text, flush=True)
+            states = {run.state for run in runs}
+            idle = "waiting" in states and "running" not in states
+            print(text + "; none is running, and this waits for them (--once does not)" * idle, flush=True)
         if not any(run.state in ("running", "waiting") for run in runs):
             break
         time.sleep(seconds)

@@ -48,6 +48,11 @@ class Faults:
             self._shown.append(message)
         self._remedies |= remedy
 
+    @property
+    def first(self) -> str:
+        """The first fault: place, rule and value. Requires one."""
+        return self._shown[0]
+
     def check(self) -> None:
         """Raise FaultsError, with the number of faults, if there is one."""
         if not self.count:

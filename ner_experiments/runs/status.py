@@ -99,11 +99,16 @@ def sweep_statuses(
     else.
     """
     folders: dict[tuple[str, int], list[Path]] = {}
+    of_other_code: dict[tuple[str, int], str] = {}
     any_code = {run.reuse for run in planned} == {"any"}
     number = Counter((run.experiment, run.seed) for run in planned)
     for folder in store.run_folders(output):
         key = store.experiment_and_seed(folder)
-        if key is not None and key in number and (any_code or not store.outdated(folder)):
+        if key is None or key not in number:
+            continue
+        if not any_code and (changed := store.outdated(folder)):
+            of_other_code[key] = f"its run is left out: {changed}"
+        else:
             folders.setdefault(key, []).append(folder)
 
     def own_folders(run: PlannedRun) -> list[Path]:
@@ -111,11 +116,16 @@ def sweep_statuses(
         found = folders.get(key, [])
         return found if number[key] == 1 else [folder for folder in found if store.reads(folder, run.files)]
 
-    return [status_of(run, own_folders(run), queued) for run in planned]
+    return [
+        status_of(run, own_folders(run), queued, of_other_code.get((run.experiment, run.seed), ""))
+        for run in planned
+    ]
 
 
-def status_of(run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedRun, str]) -> Status:
-    """Status of a run from its folders.
+def status_of(
+    run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedRun, str], left_out: str
+) -> Status:
+    """Status of a run from its folders. left_out: why a folder of it does not count.
 
     A run has several folders if it failed before its data could be read, or was repeated on other data.
     """
@@ -124,7 +134,7 @@ def status_of(run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedR
         return min(statuses, key=lambda status: STATES.index(status.state))
     if run in queued:
         return Status(run.label, run.seed, WAITING, slurm=queued[run], reason="in SLURM's queue")
-    return Status(run.label, run.seed, WAITING)
+    return Status(run.label, run.seed, WAITING, reason=left_out)
 
 
 def status_of_folder(folder: Path, label: str) -> Status | None:

@@ -14,7 +14,7 @@ import killed
 import pytest
 from tiny_runs import METRICS
 
-from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG
+from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG, show_changes
 from ner_experiments.config.compose import compose
 from ner_experiments.config.job import Job
 from ner_experiments.launch.slurm_array import Queue, SlurmArray
@@ -26,6 +26,7 @@ from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.progress import eta, format_duration, format_eta, slurm_task
 from ner_experiments.train import train
 from ner_experiments.utils.locks import hold_lock, is_held
+from ner_experiments.utils.terminal import make_console
 
 SMALL = ["data=toy_zh", "data.max_sentences=30", "model.hidden_size=6", "runtime.progress=false"]
 LONG = [*SMALL, "trainer.max_epochs=5000", "trainer.patience=4999", "runtime.checkpoint_seconds=0"]
@@ -242,6 +243,15 @@ def test_a_file_that_goes_while_it_is_looked_at_stops_no_watch(
     found = watch.status_of_folder(folder, "a run")
     assert found is not None
     assert (found.state, found.reason) == ("failed", "ValueError: of old")
+
+
+def test_lines_say_that_nothing_runs(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("ner_experiments.commands.watch.time.sleep", lambda _: None)
+    waiting, done = (watch.Status("a run", 1, state) for state in ("waiting", "done"))
+    show_changes(lambda: [done], [waiting], 2.0, make_console())
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == "1 waiting; none is running, and this waits for them (--once does not)"
+    assert second == "1 done"
 
 
 def test_folders_of_others_are_passed_over(tmp_path: Path, capsys: Any) -> None:

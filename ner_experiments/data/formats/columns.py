@@ -145,8 +145,7 @@ class _Reader:
         if not faults.count:
             return sentence
         if self.bad_lines == "skip":
-            number, text = block.lines[0]
-            self.remarks.add(SKIPPED, place_of(name_of(self.path), number), text)
+            self.remarks.add(SKIPPED, faults.first)
         return None
 
     def _note(self) -> None:
