@@ -374,6 +374,7 @@ def test_a_smoke_run_is_short_on_purpose(tmp_path: Path, caplog: pytest.LogCaptu
         (2, [0.1, 0.2], 999, 0, True, ""),
         (1, [0.0, 0.0], 10, 200, False, "the score on dev is 0, after only 10 weight updates: "),
         (1, [0.0, 0.0], 10, 200, True, "the score on dev is 0, after only 10 weight updates: "),
+        (1, [0.058, 0.0], 10, 200, False, "the score on dev is 5.8, after only 10 weight updates: "),
         (1, [0.2, 0.1], 10, 0, False, ""),
         (2, [0.1, 0.2], 1000, 0, False, ""),
     ],

@@ -28,6 +28,8 @@ from ner_experiments.utils.files import write_json
 
 FEW_UPDATES = 1000
 """Number of updates of the weights below which a run whose last epoch is its best is said to be short."""
+NOTHING = 0.1
+"""Score on dev below which a run is said to be short, whichever epoch is its best: one may be so by luck."""
 
 
 class Progress(Callback):
@@ -112,9 +114,12 @@ def hint_of_few_updates(
     epochs as `FEW_UPDATES` updates take.
     """
     epochs = len(scores)
-    if updates >= FEW_UPDATES or ((decays or best_epoch < epochs) and max(scores) > 0):
+    found_nothing = max(scores) < NOTHING
+    if updates >= FEW_UPDATES or ((decays or best_epoch < epochs) and not found_nothing):
         return ""
-    so_far = "dev was best at the last epoch" if max(scores) > 0 else "the score on dev is 0"
+    so_far = (
+        f"the score on dev is {100 * max(scores):.3g}" if found_nothing else "dev was best at the last epoch"
+    )
     size = next((name for name in ("tokens", "sentences") if name in batches), None)
     smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
     return (
