@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
-import torch
 from encoders import context, text
 from huang2015_oracles import assert_same_up_to_numbering
 from read_files import read_columns
@@ -132,7 +132,7 @@ def test_what_was_learned_is_put_down_as_json_and_taken_up_without_corpus_and_fi
     fitted.fit(text("Ada likes New York", "New Ada"), [])
     restored.restore(json.loads(json.dumps(fitted.state())))
     new = text("York likes Ada", "new York")
-    assert torch.equal(restored.encode(new).table, fitted.encode(new).table)
+    assert np.array_equal(restored.encode(new).table, fitted.encode(new).table)
     assert restored.encode(new).table.any()
     assert (restored.sizes(), restored.notes()) == (fitted.sizes(), fitted.notes())
 

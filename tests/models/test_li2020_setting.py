@@ -63,7 +63,7 @@ def test_the_input_is_as_wide_as_in_the_paper(tmp_path: Path, dim: int, width: i
         read = instantiate(part.input)
         read.fit(TRAIN, [DEV])
         module = instantiate(part.module)(**read.sizes())
-        assert module(read.encode(DEV).table).shape == (len(DEV.forms), module.output_size)
+        assert module(torch.from_numpy(read.encode(DEV).table)).shape == (len(DEV.forms), module.output_size)
         total += module.output_size
     assert total == width
 
