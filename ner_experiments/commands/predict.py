@@ -26,7 +26,7 @@ from ner_experiments.data.text_files import UTF_8, codec_of, read_text
 from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.predict.hub import folder_of
 from ner_experiments.runs.run import open_run
-from ner_experiments.utils.arguments import refuse
+from ner_experiments.utils.arguments import argument, refuse
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import message_of
 
@@ -101,19 +101,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="such as cuda (cpu)")
 
 
+@argument
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
+        raise ValueError(f"expected a number from 1, got {text!r}")
     return int(text)
 
 
+@argument
 def _columns(text: str) -> dict[str, int | str]:
-    try:
-        named = parse_columns(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    named = parse_columns(text)
     if "word" not in named:
-        raise argparse.ArgumentTypeError(f"expected word=COLUMN among others, got {text!r}")
+        raise ValueError(f"expected word=COLUMN among others, got {text!r}")
     return {name: column for name, column in named.items() if name != "tag"}
 
 

@@ -112,14 +112,12 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
     own = [entry for entry in with_runs if entry.page.table.is_sweep]
     published = [entry for entry in with_runs if entry not in own]
     if progress is not None:
+        seconds = arguments.every
         stamp = ""  # the plain pages are written at the end, even if no file has changed since
         followed = [*own, *(published if names else ())]  # of all tables, most are never run
         progress |= progress_of([entry.page.table for entry in followed], [*overrides, *place])
         own, published = (
-            [
-                replace(it, progress=progress.get(it.page.table.name, ""), seconds=arguments.every)
-                for it in each
-            ]
+            [replace(it, progress=progress.get(it.page.table.name, ""), seconds=seconds) for it in each]
             for each in (own, published)
         )
     everything = outputs if everything_asked else None

@@ -11,6 +11,7 @@ from ner_experiments.config.row_settings import as_value
 from ner_experiments.data.formats.columns import parse_columns
 from ner_experiments.tables import sweeps
 from ner_experiments.tables.experiments import root
+from ner_experiments.utils.arguments import argument
 
 RESULTS = Path("results")
 COLUMNS: dict[str, int | str] = {"word": 0, "tag": -1}
@@ -43,11 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
 
 
+@argument
 def columns(text: str) -> dict[str, int | str]:
-    try:
-        return {**COLUMNS, **parse_columns(text)}
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return {**COLUMNS, **parse_columns(text)}
 
 
 def run(arguments: argparse.Namespace) -> int:

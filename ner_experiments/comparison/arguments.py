@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.data.formats.columns import parse_columns
+from ner_experiments.utils.arguments import argument
 
 if TYPE_CHECKING:
     from ner_experiments.comparison.reading import Columns
@@ -57,13 +58,11 @@ def scored_files(arguments: argparse.Namespace, names: Sequence[str]) -> Compare
     return systems.score(systems.parsed(names), **how)
 
 
+@argument
 def columns(text: str) -> Columns:
-    try:
-        found = parse_columns(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    found = parse_columns(text)
     if others := {*found} - {"word", "tag"}:
-        raise argparse.ArgumentTypeError(f"expected columns of word and tag, got {others.pop()!r}")
+        raise ValueError(f"expected columns of word and tag, got {others.pop()!r}")
     return {"word": "auto", "tag": -1, **found}
 
 
@@ -73,8 +72,9 @@ def columns_of(text: str) -> tuple[str, Columns]:
     return name, columns(stated)
 
 
+@argument
 def renamings(text: str) -> list[tuple[str, str]]:
     pairs = [item.partition("=") for item in text.split(",")]
     if not all(old and equals and new for old, equals, new in pairs):
-        raise argparse.ArgumentTypeError(f"expected OLD=NEW, such as GPE=LOC, got {text!r}")
+        raise ValueError(f"expected OLD=NEW, such as GPE=LOC, got {text!r}")
     return [(old, new) for old, _, new in pairs]

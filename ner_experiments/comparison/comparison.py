@@ -19,11 +19,12 @@ from ner_experiments.comparison.reading import Columns, types_of
 from ner_experiments.comparison.systems import Compared, Published
 from ner_experiments.runs.file_run import FileRun
 from ner_experiments.tables.effects import Effects
+from ner_experiments.tables.pairs import with_sign
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT
 from ner_experiments.tables.table_view import MEANS, OF_A_ROW, TableView, row_record
 from ner_experiments.utils.text import truncated_repr
-from ner_experiments.view import pages
+from ner_experiments.view import cells, pages
 from ner_experiments.view.table import Grid
 
 OTHER_SCORES = {
@@ -50,7 +51,7 @@ class Comparison(TableView):
     """Systems on one gold file."""
 
     compared: Compared
-    of_a_row: ClassVar[Sequence[str]] = OF_A_ROW[:-1]  # no system is cited
+    of_a_row: ClassVar[Sequence[str]] = tuple(key for key in OF_A_ROW if key != "cited")
 
     @classmethod
     def of(cls, compared: Compared) -> Comparison:
@@ -189,6 +190,19 @@ class Comparison(TableView):
                 f"gold: tags that break {self.compared.gold.scheme}, read as by conlleval: {illegal:,}"
             )
         return notes
+
+    @property
+    def of_the_files(self) -> list[str]:
+        sentences = [f"{note}." for note in self.reading if ": read as: " not in note]
+        if not self.compared.in_tokens:
+            sentences.append(
+                "Files with other tokens than gold were compared with it by the characters of mentions."
+            )
+        single = [(*it.labels, cells.probability(it.over_sentences.p_over_sentences)) for it in self.pairs]
+        if listed := "; ".join(f"{a} and {b}: p {with_sign(p)}" for a, b, p in single if p):
+            how = "Single files were compared over sentences by approximate randomization, which says nothing"
+            sentences.append(f"{how} about other trainings: {listed}.")
+        return sentences
 
     def markdown(self) -> str:
         return pages.page("comparison.md.j2", view=self, page=self.page, root="")

@@ -224,7 +224,7 @@ def score(
             )
             for seed in sorted(seeds[name])
         }
-        runs = doubted(runs)
+        runs = with_doubts(runs)
         row = Row(label=name)
         if published:
             row = replace(row, published=published.mean, sd=published.sd, runs=published.runs)
@@ -279,7 +279,7 @@ def notes_on(file: Texts, aligned: Aligned) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def doubted(runs: Mapping[int, FileRun]) -> dict[int, FileRun]:
+def with_doubts(runs: Mapping[int, FileRun]) -> dict[int, FileRun]:
     """The files of a system by seed, with a note on each that looks as if it were not what it is taken for."""
     first: dict[tuple[tuple[str, ...], ...], Path] = {}
     found = {}

@@ -67,7 +67,7 @@ class CorpusModule(LightningDataModule):
         self.corpus, self.encoder, self.batching = corpus, encoder, batching
         self.seed, self.train_batches = seed, train_batches
         self.multiples = EXACT
-        """Of the sizes of train batches."""
+        """Numbers of which the sizes of train batches are multiples."""
         self._encoded: dict[str, EncodedSplit] = {}
 
     def train_dataloader(self) -> Batches:

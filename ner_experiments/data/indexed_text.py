@@ -59,7 +59,7 @@ class Multiples(NamedTuple):
     sentences: int = 1
     time: int = 1
     rows: int = 1
-    """Of forms, and of other rows of an input."""
+    """Forms, and other rows of an input."""
 
 
 EXACT, ROUNDED = Multiples(), Multiples(sentences=8, time=8, rows=256)

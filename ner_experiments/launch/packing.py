@@ -44,7 +44,7 @@ TURNS = "without NVIDIA's MPS jobs on a GPU take turns"
 
 @dataclass(eq=False)
 class Slot:
-    """What a job runs on, and the numbers of the jobs there.
+    """A place for jobs, and the numbers of those that run there.
 
     name: the job's CUDA_VISIBLE_DEVICES; None without a GPU. total: bytes that other programs left free when the sweep
     began. free: bytes that were free when last read. Both are None if unknown. again: jobs that failed beside others,
@@ -180,7 +180,7 @@ def gpus() -> list[tuple[str, str, int]]:
 
 
 def printed(command: Sequence[str], **options: Any) -> str | None:
-    """What a command prints; None if it fails, or does not end within half a minute."""
+    """Output of a command; None if it fails, or does not end within half a minute."""
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=30, **options)
     except (OSError, subprocess.TimeoutExpired):

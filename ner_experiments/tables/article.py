@@ -194,12 +194,6 @@ class Article:
         return any("versions" in run.metrics for run in self.page.runs)
 
     @property
-    def of_single_files(self) -> str:
-        """The p of each pair of single files over sentences."""
-        single = [(it.labels, it.over_sentences.p_over_sentences) for it in self.view.pairs]
-        return "; ".join(f"{a} and {b}: p {as_p(p)}" for (a, b), p in single if p is not None)
-
-    @property
     def software(self) -> str:
         """The versions of the suite and of the libraries that the runs were made with."""
         torch = {
@@ -252,11 +246,6 @@ def references(methods: str) -> str:
     cited = {key for keys in re.findall(r"\\cite\{(.*?)\}", methods) for key in keys.split(",")}
     entries = ENTRY.finditer(REFERENCES.read_text(encoding="utf-8"))
     return "\n".join(USED.sub("", entry[0]) for entry in entries if entry["key"] in cited)
-
-
-def as_p(p: float) -> str:
-    text = cells.probability(p)
-    return text if text.startswith("<") else f"= {text}"
 
 
 def number(text: str) -> str:

@@ -258,10 +258,15 @@ def gap(pair: Pair) -> str:
     """
     test = pair.test
     p = cells.probability(test.p_equal if test.verdict == "equal" else test.p_adjusted)
-    p = p and f"corrected p {p if p.startswith('<') else f'= {p}'}"
+    p = p and f"corrected p {with_sign(p)}"
     return ", ".join(
         filter(None, [f"{test.over_seeds.mean:+.2f} points", cells.interval(test.over_seeds), p])
     )
+
+
+def with_sign(p: str) -> str:
+    """The p of a cell as `= 0.012` or `< 0.001`."""
+    return p if p.startswith("<") else f"= {p}"
 
 
 def seeds_at_hand(pairs: Iterable[Pair]) -> str:

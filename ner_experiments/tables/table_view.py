@@ -181,6 +181,11 @@ class TableView:
         return len({run.archived for run in self.page.runs}) > 1
 
     @property
+    def of_the_files(self) -> list[str]:
+        """Sentences for an article on files of predictions; none where rows are trained."""
+        return []
+
+    @property
     def explanation(self) -> str:
         """Explanation of the columns of scores, by the kind of table."""
         table = self.page.table

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def refuse(arguments: argparse.Namespace, *names: str, reason: str) -> None:
@@ -12,12 +16,25 @@ def refuse(arguments: argparse.Namespace, *names: str, reason: str) -> None:
             raise ValueError(f"--{name} {reason}")
 
 
+def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """The parser as a type of argparse, which shows the text of an ArgumentTypeError, but not that of a ValueError."""
+
+    def parsed(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parsed
+
+
+@argument
 def interval(text: str) -> float:
-    """Seconds to wait. ArgumentTypeError for anything that is not a number above 0 and at most a day."""
+    """Seconds to wait. Refuses anything that is not a number above 0 and at most a day."""
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"expected seconds above 0 and at most 86400, got {text!r}")
+        raise ValueError(f"expected seconds above 0 and at most 86400, got {text!r}")
     return seconds
