@@ -23,7 +23,14 @@ from ner_experiments.runs.store import archives
 from ner_experiments.tables import claims, registration, results_folder, verdicts
 from ner_experiments.tables.claims import Reference
 from ner_experiments.tables.experiments import identity_of, row_settings, run_command
-from ner_experiments.tables.registration import FILE, FIRST_SEED, MOST_SEEDS, Family, RegisteredTest
+from ner_experiments.tables.registration import (
+    FEWEST_SEEDS,
+    FILE,
+    FIRST_SEED,
+    MOST_SEEDS,
+    Family,
+    RegisteredTest,
+)
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.significance import ALPHA, over_sentences, seeds_to_detect
@@ -87,10 +94,11 @@ class Outcome:
 class PlannedRow:
     """Registered runs: an experiment with its seeds, whichever tables have it as a row.
 
-    rows: the runs that count, by table and label. number: of seeds.
+    rows: the runs that count, by table and label. number: of seeds. secondary: the further test sets.
     """
 
     settings: tuple[str, ...]
+    secondary: Mapping[str, Any]
     rows: Mapping[tuple[str, str], Mapping[int, Run]]
     number: int
 
@@ -113,7 +121,7 @@ class PlannedRow:
     def command(self, family: Family) -> str:
         """The command that makes its runs, of which those that are finished are skipped."""
         seeds = ",".join(map(str, self.seeds))
-        extra = [f"audit.extra_tests={flow(family.secondary)}"] if family.secondary else []
+        extra = [f"audit.extra_tests={flow(self.secondary)}"] if self.secondary else []
         record = f"sweep.registration={family.hash}"
         return run_command(*self.settings, f"seed={seeds}", *extra, record)
 
@@ -312,9 +320,11 @@ def planned(family: Family, archived: Reader, complaint: Callable[[Run], str]) -
     for test in family.testable:
         for reference in test.claim.references:
             for name, label in reference.trained:
-                settings = row_settings(name, label, family.overrides)
+                settings = row_settings(name, label, reference.source.overrides)
                 key = identity_of(settings)
-                row = found.get(key) or PlannedRow(settings=settings, rows={}, number=0)
+                row = found.get(key) or PlannedRow(
+                    settings=settings, secondary=family.secondary_of(test), rows={}, number=0
+                )
                 page = archived(reference.source)
                 runs = result_of(page, label).runs if page else {}
                 count = {seed: run for seed, run in runs.items() if not complaint(run)}
@@ -341,12 +351,12 @@ def hours(rows: Sequence[PlannedRow], results: Path) -> float | None:
 def seeds_needed(test: RegisteredTest, exploratory: Decided, family_size: int) -> int:
     """Seeds per row that detect the paper's difference with 80 % power at the family's strictest level; 0 for none.
 
-    Deviations are those of the exploratory runs. 0 also if a row has no two of these.
+    At least `FEWEST_SEEDS`. Deviations are those of the exploratory runs. 0 also if a row has no two of these.
     """
     assert test.claim.published is not None
     a, b = (statistics.summarize(side) if side else None for side in (exploratory.a, exploratory.b))
     found = seeds_to_detect(a, b, test.claim.published, alpha=ALPHA / family_size, most=MOST_SEEDS)
-    return found or 0
+    return max(found, FEWEST_SEEDS) if found else 0
 
 
 # Proof

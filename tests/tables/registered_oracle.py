@@ -36,7 +36,7 @@ def of_paper(results: Path, paper: str, content: Any, claims: Any, sources: Any)
     values = {}
     for test in tests:
         seeds = range(101, 101 + test["seeds"])
-        a, b = sides(results, test, content["overrides"], registered)
+        a, b = sides(results, test, overrides_of(content, test), registered)
         if all(seed in side for seed in seeds for side in (a, b)):
             values[test["claim"]] = [[side[seed] for seed in seeds] for side in (a, b)]
     p = {name: stats.ttest_ind(*values[name], equal_var=False).pvalue if name in values else 1.0 for name in
@@ -52,13 +52,17 @@ def of_paper(results: Path, paper: str, content: Any, claims: Any, sources: Any)
             found[name] = "not testable"
         elif name not in values:
             found[name] = "needs a GPU" if "gpu_hours" in content else "not run"
-        elif too_weak(results, test, content["overrides"]):
+        elif too_weak(results, test, overrides_of(content, test)):
             found[name] = "undecided"
         else:
             claimed = published(claims[name], sources)
             settled = len(values) == len(tests) or p[name] > 0.05
             found[name] = said(*values[name], claimed, adjusted[name], settled=settled)
     return found
+
+
+def overrides_of(content: Any, test: Any) -> list[str]:
+    return [*content["overrides"], *test.get("overrides", [])]
 
 
 def said(a: list[float], b: list[float], published: float, p: float, *, settled: bool) -> str:

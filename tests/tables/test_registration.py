@@ -277,6 +277,7 @@ def test_without_a_registration_there_is_nothing_to_verify(tmp_path: Path, ner: 
 def test_the_number_of_seeds_is_the_smallest_with_enough_power(results: Path, ner: Ner) -> None:
     """By Welch's test at 5 %, with the deviations of the three exploratory seeds of each row."""
     change_runs(results, lambda metrics: metrics.update(seed=metrics["seed"] - 100))
+    write(results, small(seeds=12))
     err = ner.error("register", "--power", "--results", str(results))
     needed = int(re.search(r"seeds must be (\d+), the smallest number with 80 % power", err)[1])  # type: ignore[index]
     write(results, small(seeds=needed))
@@ -287,8 +288,8 @@ def test_the_number_of_seeds_is_the_smallest_with_enough_power(results: Path, ne
     ("changes", "message"),
     [
         ({"claim": "huang"}, "claim must be one of huang2015's that repeats none, got 'huang'"),
-        ({"seeds": 13}, "seeds must be 0 (not testable) or from 2 to 12, got 13"),
-        ({"seeds": 1}, "seeds must be 0 (not testable) or from 2 to 12, got 1"),
+        ({"seeds": 13}, "seeds must be 0 (not testable) or from 3 to 12, got 13"),
+        ({"seeds": 2}, "seeds must be 0 (not testable) or from 3 to 12, got 2"),
         ({"margin": 0.3}, "margin must be half of the paper's difference, 2.140, got 0.3"),
         ({"rung": 4}, "rung must be a whole number from 0 to 3, got 4"),
         ({"a": {TABLE: "random, LSTM"}}, f"a: {TABLE} has no row 'random, LSTM' of ours"),
@@ -319,3 +320,17 @@ def test_a_claim_that_is_not_testable_is_no_part_of_the_family(results: Path) ->
     write(results, small(seeds=0))
     assert outcome(results).verdict == "not testable"
     assert read(results).testable == ()
+
+
+def test_a_test_may_have_settings_of_its_own_and_a_corpus_no_further_test_sets(results: Path) -> None:
+    content = small(overrides=["optimizer.lr=0.2"])
+    content["papers"]["huang2015"] |= {
+        "secondary": {"better": {"path": "x"}},
+        "secondary_corpus": "conll2003",
+    }
+    write(results, content)
+    commands = [row.command(read(results)) for row in replication(results).planned]
+    assert all("optimizer.lr=0.2" in it and "audit.extra_tests={better: {path: x}}" in it for it in commands)
+    content["papers"]["huang2015"]["secondary_corpus"] = "conll2000"
+    write(results, content)
+    assert not any("extra_tests" in row.command(read(results)) for row in replication(results).planned)
