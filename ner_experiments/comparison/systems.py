@@ -24,8 +24,7 @@ from ner_experiments.comparison.reading import (
     read_at_once,
     types_of,
 )
-from ner_experiments.data.gold import gold_digest
-from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.sentence import Sentence, gold_digest
 from ner_experiments.data.tags import encode
 from ner_experiments.runs.file_run import FileRun
 from ner_experiments.tables.scores import Page, Result

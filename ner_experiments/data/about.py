@@ -8,8 +8,7 @@ from typing import Any
 
 from ner_experiments.data import raw_text
 from ner_experiments.data.corpus import Source, leakage
-from ner_experiments.data.gold import gold_digest
-from ner_experiments.data.sentence import Corpus
+from ner_experiments.data.sentence import Corpus, gold_digest
 
 log = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from ner_experiments.data.corpus import Splits
-from ner_experiments.data.faults import SKIP, FaultsError, as_overrides, way_out
-from ner_experiments.data.formats.annotated import Annotated, Tagged
+from ner_experiments.data.formats.annotated import Annotated
 from ner_experiments.data.formats.columns import (
+    SKIP,
     SKIPPED,
     BadLines,
     ColumnOptions,
@@ -31,7 +32,7 @@ from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.layout import AUTO, Layout, Survey
 from ner_experiments.data.formats.options import Gold, Options
 from ner_experiments.data.formats.registry import FORMATS
-from ner_experiments.data.remarks import Remarks, place_of
+from ner_experiments.data.remarks import FaultsError, Remarks, place_of
 from ner_experiments.data.schemes import DECISIVE, SchemeOrAuto, Stated, by_letters
 from ner_experiments.data.sentence import SCORED, Sentence, Task, Tokens, tags_of
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
@@ -41,17 +42,14 @@ from ner_experiments.data.text_files import (
     PathOrFile,
     codec_of,
     guessed_encoding,
-    name_of,
     read_blocks,
 )
 from ner_experiments.data.tokenize import check_tokens
 from ner_experiments.utils.files import as_file, sha256
 from ner_experiments.utils.text import truncated_repr
 
-Read = dict[str, list[tuple[Path, list[Any]]]]
-"""Split -> its files and what their reader returns: each a `Sentence` or an `Annotated`."""
-Parts = dict[str, list[tuple[Path, list[Sentence]]]]
-"""Split -> its files and their sentences."""
+Read = dict[str, list[Any]]
+"""Split -> what the reader of its files returns: each a `Sentence` or an `Annotated`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +112,13 @@ class Files(Options, ABC):
         return self.form.read(path, replace(self, gold=gold), remarks)
 
     def parts(self, remarks: Remarks, gold: Gold | None = None) -> Read:
-        """The sentences of each file. gold: by default, dev and test are scored."""
+        """The sentences of each split. gold: by default, dev and test are scored."""
         usual: dict[str, Gold] = dict.fromkeys(SCORED, "scored")
         return {
             split: [
-                (path, list(self.sentences(path, remarks, gold or usual.get(split, "train"))))
+                it
                 for path in paths
+                for it in self.sentences(path, remarks, gold or usual.get(split, "train"))
             ]
             for split, paths in self.paths().items()
         }
@@ -137,10 +136,6 @@ class Files(Options, ABC):
         for each in paths:
             for it in self.sentences(each, remarks or Remarks(), "none"):
                 yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
-
-    def token_place(self, path: Path, sentence: Sentence, token: int) -> str:
-        """File and line of a token, such as data/train.conll:7."""
-        return sentence.at[token] if isinstance(sentence, Tagged) else f"{path}:{sentence.line + token}"
 
     def find(self, file: str) -> list[Path]:
         """The files that an entry of `files` names; empty if there is none."""
@@ -182,77 +177,66 @@ class Files(Options, ABC):
         """
         remarks = remarks or Remarks()
         with remarks.counting_faults():
-            files = self.parts(remarks)
+            splits = self.parts(remarks)
             if self.task == "mentions":
-                files = self.of_scheme(self.standard_tags(files, remarks), remarks)
-        splits = {
-            split: list(chain.from_iterable(read for _, read in parts)) for split, parts in files.items()
-        }
+                splits = self.of_scheme(self.standard_tags(splits, remarks), remarks)
         for split, sentences in splits.items():
             if not sentences:
                 raise ValueError(f"{self.name}: {split} has no sentence: {self.files[split]}")
         return splits
 
-    def standard_tags(self, files: Read, remarks: Remarks) -> Read:
+    def standard_tags(self, read: Read, remarks: Remarks) -> Read:
         """The sentences with every tag written as `B-ORG`, in the style that is stated or detected from all files.
 
         If no style explains all tags, they stay as they are, and `of_scheme` refuses them. A tag with several labels is
         a fault, unless `multi_label` is "first".
         """
-        tagged = {split: [(path, _tagged(it)) for path, it in parts] for split, parts in files.items()}
-        tags = tags_of(it for _, sentences in chain.from_iterable(tagged.values()) for it in sentences)
-        several = {tag for tag in tags if len(labels(tag)) > 1}
-        for place, tag in self._places_of(several, tagged):
+        tagged = _tagged(chain.from_iterable(read.values()))
+        tags = tags_of(tagged)
+        for place, tag in _places_of({tag for tag in tags if len(labels(tag)) > 1}, tagged):
             check_label(tag, place, self.multi_label, remarks)
         # if a scheme is stated, the tags have its letters
         new, remark = respelled(tags, self.tag_style, bare=self.scheme == "auto")
-        for place, _ in self._places_of(new, tagged) if remark else ():
+        for place, _ in _places_of(new, tagged) if remark else ():
             remarks.add(remark, os.path.basename(place))
-        return with_tags(files, {tag: new.get(tag, tag) for tag in tags}) if new else files
+        return with_tags(read, {tag: new.get(tag, tag) for tag in tags}) if new else read
 
-    def of_scheme(self, files: Read, remarks: Remarks) -> Read:
+    def of_scheme(self, read: Read, remarks: Remarks) -> Read:
         """The sentences all of whose tags are of the scheme. The others are faults, or are skipped by `bad_lines`."""
-        tagged = {split: [(path, _tagged(it)) for path, it in parts] for split, parts in files.items()}
-        tags = {split: tags_of(chain.from_iterable(it for _, it in parts)) for split, parts in tagged.items()}
-        kept = dict(files)
+        tagged = {split: _tagged(sentences) for split, sentences in read.items()}
+        tags = {split: tags_of(sentences) for split, sentences in tagged.items()}
+        kept = dict(read)
         for split, scheme in by_letters(self.scheme, tags).items():
             wrong = {tag: rule for tag in tags[split] if (rule := _fault_of(tag, scheme))}
             if wrong and self.bad_lines_skipped:
-                kept[split] = [(path, _without(wrong, path, it, remarks)) for path, it in files[split]]
+                kept[split] = []
+                for it in tagged[split]:
+                    if faults := [tag for tag in it.tags if tag in wrong]:
+                        remarks.add(SKIPPED, place_of(it.file, it.line), faults[0])
+                    else:
+                        kept[split].append(it)
             elif wrong:
                 decided_by = self._decided_by(scheme, tagged)
-                remedy: dict[str, Any] = {"scheme": dict.fromkeys(files, AUTO)} if len(files) > 1 else {}
+                remedy: Mapping[str, Any] = {"scheme": dict.fromkeys(read, AUTO)} if len(read) > 1 else {}
                 if not (decided_by and self.if_mixed):
                     remedy = {} if self.bad_lines_skipped is None else SKIP
-                for path, sentences in tagged[split]:
-                    for it in sentences:
-                        for number, tag in enumerate(it.tags):
-                            if tag in wrong:
-                                hint = f"; {hint}" if (hint := hint_for(it.words[number])) else ""
-                                rule = f"not a tag of {scheme}: {wrong[tag]}{hint}{decided_by}"
-                                remarks.fault(f"{self.token_place(path, it, number)}: {rule}", remedy=remedy)
+                for it in tagged[split]:
+                    for number, tag in enumerate(it.tags):
+                        if tag in wrong:
+                            hint = f"; {hint}" if (hint := hint_for(it.words[number])) else ""
+                            rule = f"not a tag of {scheme}: {wrong[tag]}{hint}{decided_by}"
+                            remarks.fault(f"{it.place(number)}: {rule}", remedy=remedy)
                 legal = {tag: "O" if tag in wrong else tag for tag in tags[split]}
-                kept |= with_tags({split: files[split]}, legal)
+                kept |= with_tags({split: read[split]}, legal)
         return kept
 
-    def _places_of(self, tags: Container[str], files: Parts) -> Iterator[tuple[str, str]]:
-        """Place and tag of each token that has one of the tags, if there are any."""
-        for path, sentences in chain.from_iterable(files.values()) if tags else ():
-            for sentence in sentences:
-                for token, tag in enumerate(sentence.tags):
-                    if tag in tags:
-                        yield self.token_place(path, sentence, token), tag
-
-    def _decided_by(self, scheme: Scheme, files: Parts) -> str:
+    def _decided_by(self, scheme: Scheme, read: Mapping[str, Sequence[Sentence]]) -> str:
         """End of an error message that names the tag from which the scheme was detected; empty if no tag decided it."""
-        decisive = {
-            tag
-            for _, sentences in chain.from_iterable(files.values())
-            for tag in tags_of(sentences)
-            if tag[1:2] == "-" and tag[0] in DECISIVE.get(scheme, "")
-        }
+        sentences = list(chain.from_iterable(read.values()))
+        own = DECISIVE.get(scheme, "")
+        decisive = {tag for tag in tags_of(sentences) if tag[1:2] == "-" and tag[0] in own}
         detected = not isinstance(self.scheme, str) or self.scheme == "auto"
-        for place, tag in self._places_of(decisive, files) if detected else ():
+        for place, tag in _places_of(decisive, sentences) if detected else ():
             return f" ({scheme} was detected from {truncated_repr(tag)} in {os.path.basename(place)}{self.if_mixed})"
         return ""
 
@@ -288,9 +272,7 @@ class ColumnFiles(ColumnOptions, Files):
     scheme: Stated = "auto"
     if_mixed: ClassVar[str] = "; where files differ, state the scheme of each split"
 
-    @property
-    def form(self) -> Format:
-        return FORMATS["conll"]
+    form = FORMATS["conll"]
 
     @property
     def bad_lines_skipped(self) -> bool:
@@ -318,23 +300,34 @@ class ColumnFiles(ColumnOptions, Files):
             return super().read(remarks)
         except ValueError as error:
             if settings := self._way_out(error):
-                raise FaultsError(f"{error} (to read it: {as_overrides(settings)})", settings) from None
+                shown = " ".join(_as_override(name, value) for name, value in settings.items())
+                raise FaultsError(f"{error} (to read it: {shown})", settings) from None
             raise
 
     def _way_out(self, error: ValueError) -> dict[str, Any]:
-        def read(settings: Mapping[str, Any]) -> None:
-            Files.read(replace(self, **settings))
-
-        paths = [path for paths in self.paths().values() for path in paths]
+        """Settings with which the files can be read that raised `error`; empty if none is known."""
         if isinstance(error.__context__, UnicodeError) and self.encoding == UTF_8:
-            error = FaultsError(str(error), {"encoding": guessed_encoding(paths)})
-        return way_out(error, read)
+            encoding = guessed_encoding(chain.from_iterable(self.paths().values()))
+            error = FaultsError(str(error), {"encoding": encoding})
+        settings: dict[str, Any] = {}
+        while isinstance(error, FaultsError) and not error.remedies.keys() <= settings.keys():
+            settings |= error.remedies
+            try:
+                Files.read(replace(self, **settings))
+            except ValueError as other:
+                error = other
+            else:
+                return settings
+        try:
+            Files.read(replace(self, **SKIP))
+        except ValueError:
+            return {}
+        return dict(SKIP)
 
     def parts(self, remarks: Remarks, gold: Gold | None = None) -> Read:
         found: Read = {}
         for split, survey, layout in self.layouts():
-            sentences = sentences_of(survey, layout, self, remarks)
-            found.setdefault(split, []).append((Path(name_of(survey.path)), list(sentences)))
+            found.setdefault(split, []).extend(sentences_of(survey, layout, self, remarks))
         return found
 
     def layouts(self) -> list[tuple[str, Survey, Layout]]:
@@ -368,9 +361,7 @@ class ConlluFiles(PosOptions, Files):
     task: ClassVar[Task] = "tags"
     scheme: ClassVar[SchemeOrAuto] = "auto"  # unused: part-of-speech tags have no scheme
 
-    @property
-    def form(self) -> Format:
-        return FORMATS["conllu"]
+    form = FORMATS["conllu"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -384,9 +375,7 @@ class GoldConllFiles(Files):
     task: ClassVar[Task] = "mentions"
     scheme: ClassVar[SchemeOrAuto] = "iob2"  # of what the reader returns
 
-    @property
-    def form(self) -> Format:
-        return FORMATS["ontonotes"]
+    form = FORMATS["ontonotes"]
 
     def find(self, file: str) -> list[Path]:
         root = Path(file).anchor  # empty unless the pattern is absolute
@@ -397,21 +386,26 @@ class GoldConllFiles(Files):
             raise ValueError(f"{self.name}: data.files: {rule}") from None
 
 
-def _tagged(sentences: Iterable[Any]) -> list[Sentence]:
+def _tagged(read: Iterable[Any]) -> list[Sentence]:
     """The sentences that have the tags of their file."""
-    return [it for it in sentences if isinstance(it, Sentence)]
+    return [it for it in read if isinstance(it, Sentence)]
 
 
-def with_tags(files: Read, new: Mapping[str, str]) -> Read:
-    """The files with other tags of the sentences that have those of their file."""
+def _places_of(tags: Container[str], sentences: Iterable[Sentence]) -> Iterator[tuple[str, str]]:
+    """Place and tag of each token that has one of the tags, if there are any."""
+    for sentence in sentences if tags else ():
+        for token, tag in enumerate(sentence.tags):
+            if tag in tags:
+                yield sentence.place(token), tag
+
+
+def with_tags(read: Read, new: Mapping[str, str]) -> Read:
+    """The same with other tags of the sentences that have those of their file."""
 
     def changed(it: Any) -> Any:
         return replace(it, tags=tuple(map(new.__getitem__, it.tags))) if isinstance(it, Sentence) else it
 
-    return {
-        split: [(path, [*map(changed, sentences)]) for path, sentences in parts]
-        for split, parts in files.items()
-    }
+    return {split: [*map(changed, sentences)] for split, sentences in read.items()}
 
 
 def _fault_of(tag: str, scheme: Scheme) -> str:
@@ -423,14 +417,10 @@ def _fault_of(tag: str, scheme: Scheme) -> str:
     return ""
 
 
-def _without(
-    wrong: Mapping[str, str], path: Path, sentences: Sequence[Sentence], remarks: Remarks
-) -> list[Sentence]:
-    """The sentences without such tags."""
-    kept = []
-    for it in sentences:
-        if faults := [tag for tag in it.tags if tag in wrong]:
-            remarks.add(SKIPPED, place_of(str(path), it.line), faults[0])
-        else:
-            kept.append(it)
-    return kept
+def _as_override(name: str, value: Any) -> str:
+    """A setting of a corpus as it is typed in a shell."""
+    if isinstance(value, Mapping):
+        items = ", ".join(f"{key}: {item}" for key, item in value.items())
+        return f"'data.{name}={{{items}}}'"
+    plain = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"data.{name}={plain}" if re.fullmatch(r"[\w-]+", plain) else f"\"data.{name}='{plain}'\""

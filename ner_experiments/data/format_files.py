@@ -52,7 +52,7 @@ class AnnotatedFiles(TextOptions, Files):
     def sentences(self, path: PathOrFile, remarks: Remarks, gold: Gold) -> Iterator[Sentence | Annotated]:
         require(self.format)
         for it in super().sentences(path, remarks, gold):
-            place = it.place if isinstance(it, Annotated) else self.token_place(Path(), it, 0)
+            place = it.place if isinstance(it, Annotated) else it.place(0)
             if word := next((word for word in it.words if "\n" in word or "\r" in word), ""):
                 raise ValueError(f"{place}: a token cannot contain a line end, got {truncated_repr(word)}")
             if isinstance(it, Annotated):
@@ -62,14 +62,13 @@ class AnnotatedFiles(TextOptions, Files):
             elif gold != "none":
                 for token, tag in enumerate(it.tags):
                     if not is_visible(tag):
-                        remarks.fault(f"{self.token_place(Path(), it, token)}: {invisible(tag)}")
+                        remarks.fault(f"{it.place(token)}: {invisible(tag)}")
             yield it
 
-    def of_scheme(self, files: Read, remarks: Remarks) -> Read:
+    def of_scheme(self, read: Read, remarks: Remarks) -> Read:
         """As `Files.of_scheme`, and the mentions as tags: IOB2 for all if some files have mentions and others tags."""
-        files = super().of_scheme(files, remarks)
-        every = [it for parts in files.values() for _, sentences in parts for it in sentences]
-        kinds = {isinstance(it, Annotated) for it in every}
+        read = super().of_scheme(read, remarks)
+        kinds = {isinstance(it, Annotated) for sentences in read.values() for it in sentences}
 
         def sentence(it: Sentence | Annotated) -> Sentence:
             if isinstance(it, Sentence):
@@ -79,16 +78,13 @@ class AnnotatedFiles(TextOptions, Files):
             about = (dict(it.columns), it.line, it.unreachable, scored, it.gaps)
             return Sentence(intern_all(it.words), intern_all(tags), *about)
 
-        return {
-            split: [(path, [*map(sentence, read)]) for path, read in parts] for split, parts in files.items()
-        }
+        return {split: [*map(sentence, sentences)] for split, sentences in read.items()}
 
     def as_written(self, remarks: Remarks, gold: Gold = "train") -> dict[str, list[Sentence | Annotated]]:
         """The sentences of each split with all of their mentions, nested ones, too, or with the tags of their file."""
         every = replace(self, nested=None)
         with remarks.counting_faults():
-            files = Files.of_scheme(every, every.standard_tags(every.parts(remarks, gold), remarks), remarks)
-        return {split: [it for _, read in parts for it in read] for split, parts in files.items()}
+            return Files.of_scheme(every, every.standard_tags(every.parts(remarks, gold), remarks), remarks)
 
     def annotated(self, remarks: Remarks, gold: Gold = "train") -> dict[str, list[Annotated]]:
         """As `as_written`, with the mentions of all sentences; all read as train is, or so."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,22 +16,18 @@ from rich.console import Console
 from rich.progress import track
 from torch import nn
 
-from ner_experiments.data import bert_files
+from ner_experiments.data import bert_files, cache_files
 from ner_experiments.data.batches import TokenBudget
 from ner_experiments.data.encoder import EncodedSplit
 from ner_experiments.data.indexed_text import BatchIndex, EncodedText, IndexedText, repeat_first
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.pieces import Pieces, ranges
-from ner_experiments.utils.files import atomic_write, remove_partial_files, sha256
 
 # Part of each cache file's name. Increment it when the same model and text yield different vectors.
 _VERSION = 2
 _BATCH = TokenBudget(4096)
 _MOST_PIECES = 16_384
 """Largest number of pieces per call of BERT, because a sentence can have any number."""
-_DIGEST = hashlib.sha256().digest_size
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -101,11 +95,12 @@ class FrozenPieces(Input):
         settings = [_VERSION, self.model_checksum, self.max_length, self.overlap, _checksum(text)]
         name = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
         file = cache / f"{name}.bert.npy"
-        table = _load(file, shape)
-        if table is None:
-            with _new(file, shape) as empty:
+        if (table := _cached_table(file)) is None:
+            with cache_files.new(file) as part:
+                empty = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
                 self._compute(text, empty, device)
-            table = _load(file, shape)
+                empty.flush()
+            table = _cached_table(file)
             assert table is not None
         return table
 
@@ -160,38 +155,16 @@ class FrozenPieces(Input):
         return bert_files.read_model(folder)
 
 
+def _cached_table(file: Path) -> np.ndarray | None:
+    return cache_files.read(
+        file,
+        "BERT's vectors",
+        lambda _: np.load(file, mmap_mode="r", allow_pickle=False),  # noqa: TID251
+    )
+
+
 def _checksum(text: IndexedText) -> str:
     digest = hashlib.sha256(json.dumps(text.forms).encode())
     digest.update(text.tokens.tobytes())
     digest.update(text.starts.tobytes())
     return digest.hexdigest()
-
-
-def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
-    """The cached vectors, if the file exists and ends in the SHA-256 of its other bytes."""
-    if not file.exists():
-        return None
-    try:
-        content = np.memmap(file, mode="r")
-        if hashlib.sha256(content[:-_DIGEST].data).digest() == content[-_DIGEST:].tobytes():
-            table = np.load(file, mmap_mode="r", allow_pickle=False)  # noqa: TID251
-            if table.shape == shape:
-                return table
-    except (OSError, EOFError, ValueError) as error:
-        _log.debug("%s: %s", file, error)
-    _log.warning("%s: damaged cache of BERT's vectors, computed again", file)
-    return None
-
-
-@contextmanager
-def _new(file: Path, shape: tuple[int, int]) -> Iterator[np.ndarray]:
-    """A table to fill, which then replaces `file` atomically. Several processes may do this at once."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    remove_partial_files(file.parent)
-    with atomic_write(file) as part:
-        table = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
-        yield table
-        table.flush()
-        digest = bytes.fromhex(sha256(part))
-        with open(part, "ab") as stream:
-            stream.write(digest)

@@ -131,7 +131,7 @@ class PretrainedWords(Input):
         self.ids |= {form: number for number, form in enumerate(unseen, start=num_found + 1)}
         self.num_found = num_found
         self.singletons = [counts[form] == 1 for form in unseen]
-        self.matrix = np.asarray(loaded.matrix)
+        self.matrix = loaded.matrix
         self.dim = int(self.matrix.shape[1])
         self._notes = [vectors.coverage_line(loaded)]
         self._checksum = loaded.checksum
@@ -144,23 +144,22 @@ class PretrainedWords(Input):
 
     def extended(self, forms: Sequence[str], path: Path | None = None) -> tuple[Self, np.ndarray]:
         others = [form for form in dict.fromkeys(forms) if form not in self.ids]
-        matrix, rows, keys, _ = vectors.look_up(path or Path(self.path), others)
-        check_width(matrix, self.dim, path or self.path)
-        new = [row for row, key in enumerate(keys) if key not in self.ids]
+        found = vectors.look_up(path or Path(self.path), others)
+        check_width(found.matrix, self.dim, path or self.path)
+        new = [row for row, key in enumerate(found.keys) if key not in self.ids]
         first = 1 + self.num_found + len(self.singletons)
         more = copy(self)
-        more.ids = self.ids | {keys[row]: number for number, row in enumerate(new, start=first)}
-        more.ids |= {
-            form: more.ids[keys[row]] for form, row in zip(others, rows.tolist(), strict=True) if row >= 0
-        }
-        return more, matrix[new]
+        more.ids = self.ids | {found.keys[row]: number for number, row in enumerate(new, start=first)}
+        rows = zip(others, found.rows.tolist(), strict=True)
+        more.ids |= {form: more.ids[found.keys[row]] for form, row in rows if row >= 0}
+        return more, found.matrix[new]
 
     def sizes(self) -> dict[str, Any]:
         import torch  # as in `indexed_text.apply_in_chunks`
 
         unseen = len(self.singletons)
         table = torch.zeros(1 + self.num_found + unseen, self.dim)
-        table[1 : 1 + self.num_found] = torch.from_numpy(np.array(self.matrix))
+        table[1 : 1 + self.num_found] = torch.from_numpy(self.matrix)
         found = torch.zeros(len(table), dtype=torch.bool)
         found[1 : 1 + self.num_found] = True
         singletons = torch.tensor([False] * (1 + self.num_found) + self.singletons)

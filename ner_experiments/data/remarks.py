@@ -1,15 +1,60 @@
-"""Counts of what a reader skipped, filled in or guessed, so that no such decision stays silent, and of faults."""
+"""What a reader skipped, filled in or guessed, so that no such decision stays silent, and the faults of its files."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any
 
-from ner_experiments.data.faults import Faults, Settings
 from ner_experiments.utils.text import truncated_repr
+
+SHOWN = 3
+"""Number of faults that a message shows."""
+
+Settings = Sequence[tuple[str, str]]
+"""Settings and their values, each of which is a way out of a fault, the best first."""
+
+
+class FaultsError(ValueError):
+    """Refusal of files with faults.
+
+    remedies: settings of the corpus with which the faults that were found are none; a setting may uncover others.
+    """
+
+    def __init__(self, message: str, remedies: Mapping[str, Any] = {}) -> None:
+        super().__init__(message)
+        self.remedies = dict(remedies)
+
+
+class _Faults:
+    """Faults, of which all are counted and the first are shown, and the settings that are a way out of each."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._shown: list[str] = []
+        self._shared: Settings = ()
+        self._remedies: dict[str, Any] = {}
+
+    def add(self, message: str, settings: Settings, remedy: Mapping[str, Any]) -> None:
+        self._shared = [it for it in self._shared if it in settings] if self.count else settings
+        self.count += 1
+        if self.count <= SHOWN:
+            self._shown.append(message)
+        self._remedies |= remedy
+
+    def error(self) -> FaultsError:
+        """The refusal, which ends in settings such as (data.tokens=characters; or data.misaligned=split or skip)."""
+        which = f", the first {SHOWN}" if self.count > SHOWN else ""
+        number = f"{self.count:,} faults{which}: " if self.count > 1 else ""
+        ways = []
+        for name, values in groupby(self._shared, key=lambda it: it[0]):
+            *others, last = (value for _, value in values)
+            ways.append(f"data.{name}={', '.join(others)}{' or ' if others else ''}{last}")
+        way_out = f" ({'; or '.join(ways)})" if ways else ""
+        return FaultsError(f"{number}{'; '.join(self._shown)}{way_out}", self._remedies)
 
 
 class Remarks:
@@ -22,7 +67,7 @@ class Remarks:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._first: dict[str, str] = {}
-        self._faults: Faults | None = None
+        self._faults: _Faults | None = None
         self._layouts: dict[str, tuple[str, str]] = {}
 
     def add(self, what: str, place: str, text: str = "") -> None:
@@ -33,12 +78,13 @@ class Remarks:
     def fault(self, message: str, settings: Settings = (), remedy: Mapping[str, Any] = {}) -> None:
         """Raise FaultsError; within `counting_faults`, count the fault, and let the reader go on without what has it.
 
-        settings, remedy: see `Faults.add`.
+        message: place, rule and value. settings: ways out of which each alone will do, named in the message if all
+        faults share it. remedy: the setting with which it is none, where the corpus tries it before it is named.
         """
-        faults = self._faults or Faults()
+        faults = self._faults or _Faults()
         faults.add(message, settings, remedy)
         if self._faults is None:
-            faults.check()
+            raise faults.error()
 
     @contextmanager
     def counting_faults(self) -> Iterator[None]:
@@ -47,12 +93,13 @@ class Remarks:
         if self._faults is not None:
             yield
             return
-        self._faults = found = Faults()
+        self._faults = found = _Faults()
         try:
             yield
         finally:
             self._faults = None
-        found.check()
+        if found.count:
+            raise found.error()
 
     def read_as(self, name: str, layout: str, others: str = "") -> None:
         """Note how a file is laid out, if any of this was detected.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -47,6 +49,7 @@ class Sentence:
     scored: if gold decided its tokens or its ends, the sentences that dev or test would have in its place.
     gaps: what its text has before each word and after the last, None before a word that the text does not have; empty
         if that is not known, and None if the words were made from the text.
+    file: the name of its file, for messages.
     """
 
     words: tuple[str, ...]
@@ -57,9 +60,14 @@ class Sentence:
     unreachable: tuple[Unreachable, ...] = ()
     scored: tuple[Sentence, ...] = ()
     gaps: Gaps = field(default=(), compare=False)
+    file: str = field(default="", compare=False)
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def place(self, token: int) -> str:
+        """File and line of a token, such as data/train.conll:7."""
+        return f"{self.file}:{self.line + token}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,3 +94,14 @@ def tags_of(sentences: Iterable[Sentence]) -> set[str]:
 def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
     """The strings, interned to save memory: a corpus repeats a few thousand of them."""
     return tuple(map(sys.intern, strings))
+
+
+def gold_digest(sentences: Iterable[Sentence], task: Task) -> str:
+    """SHA-256 of the task and of all that the score depends on: the tokens and the gold of each sentence, in order.
+
+    Runs with one digest are scored on one test set, whatever files they read.
+    """
+    digest = hashlib.sha256(task.encode())
+    for it in sentences:
+        digest.update(b"\n" + json.dumps([it.words, it.tags, *it.unreachable]).encode())
+    return digest.hexdigest()

@@ -10,7 +10,6 @@ import hashlib
 import io
 import itertools
 import json
-import logging
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
@@ -19,16 +18,15 @@ from typing import IO, Any
 
 import numpy as np
 
+from ner_experiments.data import cache_files
 from ner_experiments.data.text_files import open_binary
 from ner_experiments.data.vector_packages import PACKAGES
-from ner_experiments.utils.files import atomic_write, json_digest, remove_partial_files, sha256
+from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.text import truncated_repr
 
 # Part of each cache file's name. Increment it when the same file and words yield a different result.
-_VERSION = 2
+_VERSION = 3
 _DIGIT = re.compile(r"\d")
-
-_log = logging.getLogger(__name__)
 
 VectorsByKey = dict[bytes, np.ndarray]
 """Key -> float32 vector."""
@@ -43,7 +41,7 @@ _HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """The vectors of some words. The arrays are read-only memory maps; copy them before handing them to torch."""
+    """The vectors of some words."""
 
     matrix: np.ndarray
     """float32 [vectors found, width]."""
@@ -53,8 +51,15 @@ class Vectors:
     """The file's key for each row of `matrix`."""
     steps: dict[str, int]
     """Number of words found by each step of `back_off` ("exact", "lower", "digits"), and of "unknown" words."""
-    checksum: str
-    """SHA-256 over the above except `keys`: independent of the file's path and its other words."""
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 over the above except `keys`: independent of the file's path and its other words."""
+        digests = []
+        for array in (self.matrix, self.rows):
+            np.save(buffer := io.BytesIO(), array)
+            digests.append(hashlib.sha256(buffer.getbuffer()).hexdigest())
+        return json_digest([*digests, self.steps])
 
 
 def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
@@ -68,13 +73,20 @@ def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
     replaced. Several processes may call this at once.
     """
     check_file(path)
-    entry = cache / _cache_name(path, words)
-    vectors = _load(entry)
-    if vectors is None:
-        _store(entry, path, *look_up(path, words))
-        vectors = _load(entry)
-    assert vectors is not None, f"{entry}: cannot read back the cache entry"
+    status = path.stat()
+    identity = [_VERSION, str(path.resolve()), status.st_size, status.st_mtime_ns, status.st_ctime_ns, *words]
+    file = cache / f"{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]}.vectors.npz"
+    if (vectors := cache_files.read(file, "word vectors", _from_cache)) is None:
+        vectors = look_up(path, words)
+        others = np.frombuffer(json.dumps([vectors.keys, vectors.steps]).encode(), np.uint8)
+        with cache_files.new(file) as part, part.open("wb") as stream:
+            np.savez(stream, matrix=vectors.matrix, rows=vectors.rows, others=others)
     return vectors
+
+
+def _from_cache(content: np.ndarray) -> Vectors:
+    arrays = np.load(io.BytesIO(content.tobytes()), allow_pickle=False)  # noqa: TID251
+    return Vectors(arrays["matrix"], arrays["rows"], *json.loads(arrays["others"].tobytes()))
 
 
 def coverage_line(vectors: Vectors) -> str:
@@ -89,8 +101,8 @@ def coverage_line(vectors: Vectors) -> str:
     )
 
 
-def look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str], dict[str, int]]:
-    """`matrix`, `rows`, `keys` and `steps` of `Vectors`, read from the file. Raises ValueError as `read_vectors`."""
+def look_up(path: Path, words: Sequence[str]) -> Vectors:
+    """As `load_vectors`, without a cache."""
     vectors, width = read_vectors(path, {key for word in words for _, key in _keys(word)})
     order: dict[bytes, int] = {}
     rows = np.full(len(words), -1, dtype=np.int64)
@@ -103,7 +115,7 @@ def look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, l
     matrix = np.empty((len(order), width), dtype=np.float32)
     for key, row in order.items():
         matrix[row] = vectors[key]
-    return matrix, rows, [key.decode() for key in order], steps
+    return Vectors(matrix, rows, [key.decode() for key in order], steps)
 
 
 def back_off(word: str) -> list[tuple[str, str]]:
@@ -115,56 +127,6 @@ def back_off(word: str) -> list[tuple[str, str]]:
 
 def _keys(word: str) -> list[tuple[str, bytes]]:
     return [(step, form.encode()) for step, form in back_off(word)]
-
-
-def _cache_name(path: Path, words: Sequence[str]) -> str:
-    status = path.stat()
-    identity = [_VERSION, str(path.resolve()), status.st_size, status.st_mtime_ns, status.st_ctime_ns, *words]
-    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
-
-
-def _files(entry: Path) -> tuple[Path, Path, Path]:
-    return entry.with_suffix(".matrix.npy"), entry.with_suffix(".rows.npy"), entry.with_suffix(".json")
-
-
-def _checksum(entry: Path, steps: dict[str, int]) -> str:
-    matrix_file, rows_file, _ = _files(entry)
-    return json_digest([sha256(matrix_file), sha256(rows_file), steps])
-
-
-def _load(entry: Path) -> Vectors | None:
-    matrix_file, rows_file, summary_file = _files(entry)
-    if not summary_file.exists():
-        return None
-    try:
-        summary = json.loads(summary_file.read_bytes())
-        keys, steps, checksum = summary["keys"], summary["steps"], summary["checksum"]
-        if checksum == _checksum(entry, steps) and summary["keys_checksum"] == json_digest(keys):
-            matrix, rows = (
-                np.load(file, mmap_mode="r", allow_pickle=False)  # noqa: TID251
-                for file in (matrix_file, rows_file)
-            )
-            return Vectors(matrix, rows, keys, steps, checksum)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    _log.warning("%s.*: damaged cache of word vectors, computed again", entry)
-    return None
-
-
-def _store(
-    entry: Path, path: Path, matrix: np.ndarray, rows: np.ndarray, keys: list[str], steps: dict[str, int]
-) -> None:
-    # The summary is written last: arrays without it are ignored. All processes write the same content.
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    remove_partial_files(entry.parent)
-    matrix_file, rows_file, summary_file = _files(entry)
-    for target, table in ((matrix_file, matrix), (rows_file, rows)):
-        with atomic_write(target) as part, part.open("wb") as file:
-            np.save(file, table)
-    checksums = {"keys_checksum": json_digest(keys), "checksum": _checksum(entry, steps)}
-    summary = {"file": str(path), "keys": keys, "steps": steps, **checksums}
-    with atomic_write(summary_file) as part:
-        part.write_text(json.dumps(summary, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def check_file(path: Path) -> None:

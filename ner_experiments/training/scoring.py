@@ -10,8 +10,7 @@ from typing import Any
 from lightning.pytorch import Trainer
 
 from ner_experiments.data.datamodule import CorpusModule
-from ner_experiments.data.gold import gold_digest
-from ner_experiments.data.sentence import Corpus
+from ner_experiments.data.sentence import Corpus, gold_digest
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions, write_probabilities
 from ner_experiments.training.callbacks import Predictions

@@ -89,10 +89,9 @@ def killed_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
     right = load_vectors(file, WORDS, cache=folder / "right")
     while True:
         cache = folder / "cache"
-        fault: Fault = AtLine(chance.randint(1, 2_500), ("data/vectors", "utils/files"))
+        fault: Fault = AtLine(chance.randint(1, 2_500), ("data/vectors", "data/cache_files", "utils/files"))
         if chance.random() < 0.6:
-            name, size = chance.choice([("*.matrix.npy", 60_000), ("*.rows.npy", 2_500), ("*.json", 250)])
-            fault = AtByte(name, chance.randrange(size))
+            fault = AtByte("*.vectors.npz", chance.randrange(64_000))
         processes = [start(look_up, file, cache, fault=fault, log=folder / "log")]
         if chance.random() < 0.3:
             processes.append(start(look_up, file, cache, log=folder / "log"))
@@ -100,19 +99,19 @@ def killed_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
         assert all(status(process) == 0 for process in processes[1:])
         assert same(load_vectors(file, WORDS, cache=cache), right)
         remove_partial_files(cache)  # as whatever is made there next does
-        assert sorted(path.suffix for path in cache.iterdir()) == [".json", ".npy", ".npy"]
+        assert [path.suffix for path in cache.iterdir()] == [".npz"]
         shutil.rmtree(cache)
         yield "made again" if len(processes) == 1 else "made by the other"
 
 
 def damaged_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """One of the cache's files with a flipped bit, or truncated."""
+    """The file of the cache with a flipped bit, or truncated."""
     file = vector_file(folder)
     cache = folder / "cache"
     right = load_vectors(file, WORDS, cache=folder / "right")
     while True:
         load_vectors(file, WORDS, cache=cache)
-        victim = chance.choice(sorted(cache.iterdir()))
+        (victim,) = cache.iterdir()
         victim.write_bytes(flipped(victim.read_bytes(), chance))
         assert same(load_vectors(file, WORDS, cache=cache), right)
         yield "made again"
@@ -167,7 +166,7 @@ def killed_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
     size = right.nbytes + 128
     while True:
         cache = folder / "cache"
-        fault: Fault = AtLine(chance.randint(1, 110), ("data/frozen", "utils/files"))
+        fault: Fault = AtLine(chance.randint(1, 110), ("data/frozen", "data/cache_files", "utils/files"))
         if chance.random() < 0.3:
             fault = AtByte("*.bert.npy", chance.randrange(size))
         processes = [start(encode_only, bert, cache, fault=fault, log=folder / "log")]

@@ -1,6 +1,5 @@
 """Checkpoints, caches and the files of a BERT that have code in them: it is never run."""
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import torch
 from attack import Attack, configure, unmarked
 
 from ner_experiments import train
-from ner_experiments.data import bert_files, frozen, vectors
+from ner_experiments.data import bert_files, cache_files, frozen, vectors
 from ner_experiments.runs import progress
 from ner_experiments.training import checkpoints
 
@@ -40,29 +39,23 @@ def test_a_checkpoint_with_code_in_it_is_no_checkpoint(
     assert train.train(cfg)["epochs"] == 1
 
 
-def with_code(path: Path, mark: Path) -> None:
-    np.save(path, np.array([Attack(mark)], dtype=object), allow_pickle=True)
-
-
 def test_a_cache_of_vectors_with_code_in_it_is_made_again(tmp_path: Path, mark: Path) -> None:
     """Even if its checksum is correct, since checksums only detect accidents."""
     (tmp_path / "vectors.txt").write_text("cat 1 2\ndog 3 4\n")
     words, cache = ["cat", "dog"], tmp_path / "cache"
     expected = vectors.load_vectors(tmp_path / "vectors.txt", words, cache=cache).matrix.copy()
-    (summary,) = cache.glob("*.json")
-    entry = summary.with_suffix("")
-    with_code(entry.with_suffix(".matrix.npy"), mark)
-    steps = json.loads(summary.read_text())["steps"]
-    summary.write_text(json.dumps({"steps": steps, "checksum": vectors._checksum(entry, steps)}))
+    (file,) = cache.iterdir()
+    with cache_files.new(file) as part, part.open("wb") as stream:
+        np.savez(stream, matrix=np.array([Attack(mark)], dtype=object))
     again = vectors.load_vectors(tmp_path / "vectors.txt", words, cache=cache)
     np.testing.assert_array_equal(again.matrix, expected)
 
 
 def test_a_cache_of_bert_with_code_in_it_does_not_count(tmp_path: Path, mark: Path) -> None:
     path = tmp_path / "x.bert.npy"
-    with_code(path, mark)
-    path.write_bytes(path.read_bytes() + hashlib.sha256(path.read_bytes()).digest())
-    assert frozen._load(path, (1,)) is None
+    with cache_files.new(path) as part, part.open("wb") as stream:
+        np.save(stream, np.array([Attack(mark)], dtype=object), allow_pickle=True)
+    assert frozen._cached_table(path) is None
 
 
 def test_a_berts_weights_with_code_in_them_are_refused(

@@ -10,9 +10,8 @@ from annotated_files import lines_of, message
 
 from ner_experiments.data.corpus import load
 from ner_experiments.data.format_files import AnnotatedFiles
-from ner_experiments.data.gold import gold_digest
 from ner_experiments.data.remarks import Remarks
-from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.sentence import Sentence, gold_digest
 
 OFF_BY_ONE = "T1\tPER 0 3\tAnn\nT2\tLOC 12 16\tOslo\n"
 TEXT = "Ann lives in Oslo."

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from ner_experiments.data.corpus import load
-from ner_experiments.data.faults import FaultsError
 from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files, GoldConllFiles
 from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.remarks import FaultsError
 
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
 SETTINGS = REFUSED.pop("settings")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ner_experiments.data.corpus import load
-from ner_experiments.data.faults import FaultsError
 from ner_experiments.data.files import ColumnFiles, Files
+from ner_experiments.data.remarks import FaultsError
 
 GOOD = "Mia B-PER\nRoe I-PER\nsleeps O\n\nOslo B-LOC\n"
 LONG = 10**6

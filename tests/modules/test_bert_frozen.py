@@ -53,17 +53,15 @@ def test_each_text_model_and_setting_has_its_own_file(folder: Path, tmp_path: Pa
     assert len(list(cache.iterdir())) == 5
 
 
-@pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "text"])
 def test_a_damaged_cache_is_made_again(
-    folder: Path, tmp_path: Path, harm: str, caplog: pytest.LogCaptureFixture
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = random_text(4, 2)
     input = fitted(frozen(folder, tmp_path), text)
     expected = batch(input, text).inputs["words"]
     (file,) = tmp_path.iterdir()
     content = file.read_bytes()
-    flipped = content[:300] + bytes([content[300] ^ 1]) + content[301:]
-    file.write_bytes({"flipped": flipped, "cut": content[:-40], "empty": b"", "text": b"x" * 900}[harm])
+    file.write_bytes(content[:300] + bytes([content[300] ^ 1]) + content[301:])
     assert torch.equal(batch(input, text).inputs["words"], expected)
     assert caplog.messages == [f"{file}: damaged cache of BERT's vectors, computed again"]
     assert file.read_bytes() == content

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from tiny_runs import finished
 
-from ner_experiments.data.gold import gold_digest
-from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.sentence import Sentence, gold_digest
 from ner_experiments.runs.run import Run, open_run
 from ner_experiments.tables.pairs import pairs_of
 from ner_experiments.tables.scores import Page, Result, groups

@@ -124,6 +124,9 @@ class Tagged(Sentence):
     at: Sequence[str] = ()
     keys: Mapping[str, Any] = field(default_factory=dict)
 
+    def place(self, token: int) -> str:
+        return self.at[token]
+
 
 def of_tokens(words: Sequence[str], tags: Sequence[str], at: Sequence[str], **about: Any) -> Tagged:
     return Tagged(intern_all(words), intern_all(tags), at=at, **about)

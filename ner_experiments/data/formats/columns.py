@@ -6,19 +6,18 @@ The format of CoNLL-2000 and CoNLL-2003, WNUT, Weibo, MSRA and most others. `lay
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from ner_experiments.data.faults import SKIP, Faults
 from ner_experiments.data.formats.annotated import Annotated
 from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.layout import AUTO, Columns, Layout, Survey, columns_of, decide, fields_of
 from ner_experiments.data.formats.options import Options
-from ner_experiments.data.remarks import Remarks, place_of
+from ner_experiments.data.remarks import FaultsError, Remarks, place_of
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tag_styles import is_of_mention
 from ner_experiments.data.text_files import (
@@ -42,6 +41,8 @@ HINTS = {
 
 BadLines = Literal["refuse", "skip"]
 
+SKIP: Mapping[str, Any] = {"bad_lines": "skip"}
+"""The setting that helps with a line for which there is no other."""
 USUAL = {"word": "_", "tag": "O"}
 """The usual meanings of an empty word and an empty tag."""
 SKIPPED = "sentences skipped for a line that cannot be read (bad_lines)"
@@ -84,9 +85,8 @@ def read_columns(path: PathOrFile, options: ColumnOptions, remarks: Remarks) -> 
     line of only spaces and tabs ends a sentence. So does a `-DOCSTART-` line (`is_docstart`), which is not a token.
 
     Raises ValueError, with file and line, for a column that the file does not have, a comment line with the tag of a
-    mention, a file in which every tag is empty, and bytes that are not in the encoding. Raises FaultsError, after the
-    sentences before them, for lines of unequal width, an empty word or tag with no value to fill it, and a tag with an
-    invisible character.
+    mention, a file in which every tag is empty, and bytes that are not in the encoding. Faults, see `Remarks.fault`,
+    are lines of unequal width, an empty word or tag with no value to fill it, and a tag with an invisible character.
     """
     (layout,) = layouts_of([path], options)
     return sentences_of(*layout, options, remarks)
@@ -111,45 +111,57 @@ def sentences_of(
     survey: Survey, layout: Layout, options: ColumnOptions, remarks: Remarks
 ) -> Iterator[Sentence]:
     """The sentences of a file that is laid out so; with O for every tag if the layout has no column of tags."""
-    reader = _Reader(survey, layout, options, remarks)
-    for block in chain(survey.blocks, survey.rest or ()):
-        if sentence := reader.sentence(block):
-            yield sentence
-    reader.finish()
+    return _Reader(survey, layout, options, remarks).sentences()
 
 
 class _Reader:
-    """Reader of the sentences of one file. The first fault ends the sentences, but not the search for faults."""
+    """Reader of the sentences of one file, without those that have a fault."""
 
     def __init__(self, survey: Survey, layout: Layout, options: ColumnOptions, remarks: Remarks) -> None:
         self.survey, self.path, self.layout, self.remarks = survey, survey.path, layout, remarks
+        self.name = name_of(survey.path)
         self.fillers = {"word": options.empty_word, "tag": options.empty_tag}
-        self.bad_lines = options.bad_lines
-        self.faults = Faults()
+        self.skips = options.bad_lines == "skip"
+        self.faults = Remarks() if self.skips else remarks
         self.further = [it for it in layout.columns.items() if it[0] not in ("word", "tag")]
-        self.tokens = self.empty = 0
+        self.num_faults = self.tokens = self.empty = 0
         self.checked = set[str]()
         self.strings: dict[str, str] = {}
         self.first: Block | None = None
         self._note()
 
-    def sentence(self, block: Block) -> Sentence | None:
-        """The block's sentence; None if it or one before it has a fault, if it is skipped for one, or of comments."""
+    def sentences(self) -> Iterator[Sentence]:
+        """The sentences. Raises ValueError if every tag is empty."""
+        for block in chain(self.survey.blocks, self.survey.rest or ()):
+            if sentence := self._sentence(block):
+                yield sentence
+        if self.first and "tag" in self.layout.columns and self.tokens == self.empty and not self.num_faults:
+            rule = f"every tag of the file is empty: the tags are not in column {self.layout.columns['tag']}"
+            raise malformed(self.path, self.first.lines[0], rule)
+
+    def _sentence(self, block: Block) -> Sentence | None:
+        """The block's sentence; None if it has a fault, or of comments."""
         block, comments = self.survey.split(block, self.layout)
         if comments:
             self._count(comments)
         if not block.text:
             return None
-        faults = self.faults if self.bad_lines == "refuse" else Faults()
-        sentence = self._read(block, faults)
-        if not faults.count:
-            return sentence
-        if self.bad_lines == "skip":
-            self.remarks.add(SKIPPED, faults.first)
-        return None
+        before = self.num_faults
+        try:
+            sentence = self._read(block)
+        except FaultsError as error:
+            if not self.skips:
+                raise
+            self.remarks.add(SKIPPED, str(error))
+            return None
+        return sentence if self.num_faults == before else None
+
+    def _fault(self, line: Line, rule: str, remedy: Mapping[str, Any] = SKIP) -> None:
+        self.faults.fault(str(malformed(self.path, line, rule)), remedy=remedy)
+        self.num_faults += 1
 
     def _note(self) -> None:
-        self.remarks.read_as(name_of(self.path), self.layout.described(), self.layout.described_others())
+        self.remarks.read_as(self.name, self.layout.described(), self.layout.described_others())
 
     def _count(self, comments: Sequence[Line]) -> None:
         stated = self.survey.comments
@@ -159,8 +171,8 @@ class _Reader:
         for line in comments:
             if stated != AUTO and self._has_mention(line[1]):
                 rule = f"a line that starts with comments={stated!r} has a mention"
-                self.faults.add(str(malformed(self.path, line, rule)))
-            self.remarks.add("lines skipped as comments", place_of(name_of(self.path), line[0]), line[1])
+                self.remarks.fault(str(malformed(self.path, line, rule)))
+            self.remarks.add("lines skipped as comments", place_of(self.name, line[0]), line[1])
 
     def _has_mention(self, comment: str) -> bool:
         """Whether a line that starts as the stated comments has a mention's tag.
@@ -172,51 +184,51 @@ class _Reader:
         tag = (fields[self.layout.columns.get("tag", len(fields)) :] or [""])[0]
         return bool(_MENTION.match(tag)) or (len(fields) == self.layout.width and is_of_mention(tag))
 
-    def finish(self) -> None:
-        """Raise FaultsError if there was a fault, and ValueError if every tag is empty."""
-        self.faults.check()
-        if self.first and "tag" in self.layout.columns and self.tokens == self.empty:
-            rule = f"every tag of the file is empty: the tags are not in column {self.layout.columns['tag']}"
-            raise malformed(self.path, self.first.lines[0], rule)
-
-    def _read(self, block: Block, faults: Faults) -> Sentence | None:
+    def _read(self, block: Block) -> Sentence | None:
         layout = self.layout
         values = columns_of(block, layout.separator, layout.width)
         if not values:
-            self._add_widths(block, faults)
+            self._add_widths(block)
             return None
         self.first = self.first or block
         words = values[layout.columns["word"]]
         if "" in words:
-            words = self._filled(words, "word", block, faults)
+            words = self._filled(words, "word", block)
         if layout.first_character:
-            words = self._first_characters(words, block, faults)
+            for word, line in zip(words, block.lines, strict=True):
+                if len(word) < 2 or word[-1] not in "0123456789":
+                    rule = "first_character expects a character and its position, like 中0"
+                    self._fault(line, rule, {"first_character": False})
+            words = tuple(word[:1] for word in words)
         tags: tuple[str, ...] = ("O",) * len(words)
         if "tag" in layout.columns:
             tags = values[layout.columns["tag"]]
             self.tokens += len(tags)
             if "" in tags:
                 self.empty += tags.count("")
-                tags = self._filled(tags, "tag", block, faults)
+                tags = self._filled(tags, "tag", block)
             if not self.checked.issuperset(tags):
-                self._check(tags, block, faults)
+                for tag, line in zip(tags, block.lines, strict=True):
+                    if not is_visible(tag):
+                        self._fault(line, invisible(tag))
+                self.checked.update(filter(is_visible, tags))
         known = self.strings.setdefault
         return Sentence(
             tuple(map(known, words, words)),
             tuple(map(known, tags, tags)),
             {name: tuple(map(known, values[column], values[column])) for name, column in self.further},
             line=block.numbers[0],
+            file=self.name,
         )
 
-    def _add_widths(self, block: Block, faults: Faults) -> None:
+    def _add_widths(self, block: Block) -> None:
         for line in block.lines:
             width = len(fields_of(line[1], self.layout.separator))
             if width != self.layout.width:
                 hint = hint_for(line[1])
                 rule = f"expected {self.layout.width} columns, got {width}" + (f" ({hint})" if hint else "")
                 is_comment = line[1].startswith("#") and not self._tokens_start_so
-                remedy: dict[str, Any] = {"comments": "#"} if is_comment else SKIP
-                faults.add(str(malformed(self.path, line, rule)), remedy=remedy)
+                self._fault(line, rule, {"comments": "#"} if is_comment else SKIP)
 
     @cached_property
     def _tokens_start_so(self) -> bool:
@@ -225,34 +237,16 @@ class _Reader:
         width, separator = self.layout.width, self.layout.separator
         return any(it.startswith("#") and len(fields_of(it, separator)) == width for it in lines)
 
-    def _filled(
-        self, values: tuple[str, ...], what: Literal["word", "tag"], block: Block, faults: Faults
-    ) -> tuple[str, ...]:
+    def _filled(self, values: tuple[str, ...], what: Literal["word", "tag"], block: Block) -> tuple[str, ...]:
         """The values with the filler in place of empty ones, each of which is a fault if there is no filler."""
         filler = self.fillers[what]
         for value, line in zip(values, block.lines, strict=True):
             if not value and filler is None:
                 rule = f"empty {what} (set empty_{what} to the {what} that it stands for)"
-                faults.add(str(malformed(self.path, line, rule)), remedy={f"empty_{what}": USUAL[what]})
+                self._fault(line, rule, {f"empty_{what}": USUAL[what]})
             elif not value:
-                place = place_of(name_of(self.path), line[0])
-                self.remarks.add(f"empty {what}s read as {filler}", place, line[1])
+                self.remarks.add(f"empty {what}s read as {filler}", place_of(self.name, line[0]), line[1])
         return tuple(value or filler or "" for value in values)
-
-    def _first_characters(self, words: Sequence[str], block: Block, faults: Faults) -> tuple[str, ...]:
-        for word, line in zip(words, block.lines, strict=True):
-            if len(word) < 2 or word[-1] not in "0123456789":
-                rule = "first_character expects a character and its position, like 中0"
-                faults.add(str(malformed(self.path, line, rule)), remedy={"first_character": False})
-        return tuple(word[:1] for word in words)
-
-    def _check(self, tags: Sequence[str], block: Block, faults: Faults) -> None:
-        if all(map(is_visible, tags)):
-            self.checked.update(tags)
-            return
-        for tag, line in zip(tags, block.lines, strict=True):
-            if not is_visible(tag):
-                faults.add(str(malformed(self.path, line, invisible(tag))), remedy=SKIP)
 
 
 def write(sentences: Iterable[Annotated], path: Path) -> None:

@@ -11,7 +11,7 @@ from ner_experiments.data.formats.layout import fields_of
 from ner_experiments.data.formats.options import Options
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, intern_all
-from ner_experiments.data.text_files import Line, PathOrFile, malformed, read_blocks, split_blocks
+from ner_experiments.data.text_files import Line, PathOrFile, malformed, name_of, read_blocks, split_blocks
 from ner_experiments.utils.text import truncated_repr
 
 # document, part, number, word, POS, parse, lemma, frameset, sense, speaker, entities, arguments ..., coreference
@@ -46,7 +46,7 @@ def read(path: PathOrFile, options: Options, remarks: Remarks) -> Iterator[Sente
         if options.gold != "none":
             tags = intern_all(_iob2([row[_ENTITIES] for row in rows], path, lines))
             check_tags(tags, path, lines)
-        yield Sentence(words, tags, {"pos": pos}, line=lines[0][0])
+        yield Sentence(words, tags, {"pos": pos}, line=lines[0][0], file=name_of(path))
 
 
 def _iob2(entities: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from random import Random
 from fuzz.oracle import Faulty
 from fuzz.other_readers import all_readers
 from fuzz.readers import Case, Reader
-from ner_experiments.data.faults import FaultsError
+from ner_experiments.data.remarks import FaultsError
 
 SECONDS = 20
 """Time limit of a case; nearly all take less than a thousandth of it."""
