@@ -6,17 +6,17 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ner_experiments.analysis.search_trials import Search
 from ner_experiments.config.identity import counted, flat
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.runs.store import candidates, corpora_in
 from ner_experiments.tables import experiments, spec, sweeps
-from ner_experiments.tables.results_folder import summaries, summary
+from ner_experiments.tables.results_folder import Summary, summaries
 from ner_experiments.tables.spec import Table
 
 if TYPE_CHECKING:
@@ -95,25 +95,21 @@ def print_list(results: Path, output: Path) -> None:
         print(f"{search.name:<24} search over {', '.join(search.keys)}; {state_of_search(search)}")
 
 
-def state_of_published(
-    table: Table, archived: Sequence[Mapping[str, Any]], output: Path, read: set[str]
-) -> str:
+def state_of_published(table: Table, archived: Sequence[Summary], output: Path, read: set[str]) -> str:
     """`3 of 9 rows, up to 5 seeds, published best row: open`, for archived runs and those in `output` together.
 
     archived: summaries of the archived runs, of which those with the paper's settings are preferred.
     read: the corpora of the runs in `output`.
     """
-    measured = max(
-        archived, key=lambda it: (not it["settings"], bool(it["best_row"]), it["runs"]), default=None
-    )
+    measured = max(archived, key=lambda it: (not it.settings, bool(it.best_row), it.runs), default=None)
     if read:
         from ner_experiments.tables import pages  # slow to import: SciPy
 
         if not table.command and read & pages.corpora(table, ()):
             page = pages.page(table, [f"output_dir={as_value(str(output))}"], Path("results"))
             if page.runs:
-                measured = summary(page, output)
-    return state_of(measured) if measured else f"0 of {len(table.rows)} rows"
+                measured = Summary.of(page, output)
+    return str(measured) if measured else f"0 of {len(table.rows)} rows"
 
 
 def state_of_sweep(table: Table, output: Path) -> str:
@@ -154,15 +150,6 @@ def state_of_search(search: Search) -> str:
     ranked = search.ranked
     text = f"{len(ranked)} of {search.n_trials} trials"
     return f"{text}, best dev {search.metric} {100 * (ranked[0].score or 0):.2f}" if ranked else text
-
-
-def state_of(summary: Mapping[str, Any]) -> str:
-    """`8 of 8 rows, up to 3 seeds, published best row: open`."""
-    seeds = summary["seeds"][1]
-    parts = [f"{summary['measured']} of {summary['rows']} rows", f"up to {seeds} seed{'s' * (seeds > 1)}"]
-    if summary["best_row"]:
-        parts.append(f"published best row: {summary['best_row']}")
-    return ", ".join(parts)
 
 
 def requested_search(arguments: argparse.Namespace) -> Search | None:

@@ -165,7 +165,7 @@ def without_empty_end(grid: Grid) -> Grid:
 
 def publishes_text(entry: Entry) -> bool:
     """Whether a paper prints text rather than numbers."""
-    return any(isinstance(row.published, str | list) for row in entry.page.table.rows)
+    return any(isinstance(row.published, str | tuple) for row in entry.page.table.rows)
 
 
 def scores_section(entry: Entry) -> Section | None:

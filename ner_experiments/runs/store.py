@@ -19,7 +19,7 @@ from ner_experiments.runs import artifacts, code, progress
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.artifacts import CODE, CONFIG, METRICS_FILE, SCORED, read_config
 from ner_experiments.runs.run import Run, by_seed, log_once
-from ner_experiments.utils.checks import TEXT, TEXTS, checked
+from ner_experiments.utils.checks import Text, Texts, parsed
 from ner_experiments.utils.files import State, state
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.text import read_json_object
@@ -244,8 +244,8 @@ class Archive:
     """
 
     folder: Path
-    table: str
-    overrides: tuple[str, ...]
+    table: Text
+    overrides: Texts
 
     @cached_property
     def runs(self) -> list[ArchivedRun]:
@@ -284,10 +284,10 @@ def read_archive(folder: Path) -> Archive:
         content = read_json_object(path)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    checked(content, {"table": TEXT, "overrides": TEXTS}, f"{path}", ("table", "overrides"))
-    if references := [item for item in content["overrides"] if "${" in item]:
+    archive = parsed(content, Archive, f"{path}", folder=folder)
+    if references := [item for item in archive.overrides if "${" in item]:
         raise ValueError(f"{path}: overrides must be values, not references, got {references[0]!r}")
-    return Archive(folder, content["table"], tuple(content["overrides"]))
+    return archive
 
 
 def same_overrides(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -9,13 +9,28 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
-from ner_experiments.utils.checks import TEXT, TEXTS, are_seeds, checked, is_count, is_number, list_of
+from ner_experiments.utils.checks import (
+    Counts,
+    Flag,
+    Number,
+    Positive,
+    Rule,
+    Seeds,
+    Text,
+    Texts,
+    checked,
+    is_count,
+    is_list,
+    is_mapping,
+    numbered,
+    parsed,
+)
 from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -23,7 +38,6 @@ FILE = "claims.yaml"
 HASH_LENGTH = 12
 
 Direction = Literal["higher", "lower", "equal", "at most"]
-DIRECTIONS = ("higher", "lower", "equal", "at most")
 RUNGS = (
     "the paper's setting",
     "a stand-in that leaves model, corpus and size alone",
@@ -33,6 +47,31 @@ RUNGS = (
 """How far runs are from the paper, by the number that the ledger gives."""
 NOT_HASHED = ("repeats", "rung", "first_looks")
 """Keys that are no part of a claim's hash: they say how its verdict is counted and read, not what is tested."""
+
+
+def is_side(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+ROWS = "a source and a label, or two of them"
+SOME_ROWS = Rule(lambda value: is_side(value) and bool(value), ROWS)
+Name = Annotated[
+    str,
+    Rule(
+        lambda it: isinstance(it, str) and bool(it) and not any(map(str.isspace, it)), "a text without spaces"
+    ),
+]
+Rung = Annotated[
+    int, Rule(lambda it: is_count(it) and it < len(RUNGS), f"a whole number from 0 to {len(RUNGS) - 1}")
+]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The content of the file."""
+
+    sources: Annotated[Mapping[str, Any], Rule(is_mapping, "sources by name")]
+    claims: Annotated[Sequence[Any], Rule(is_list, "a list")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +87,14 @@ class ClaimSource:
     """
 
     name: str
-    table: str
-    overrides: tuple[str, ...] = ()
-    seeds: tuple[int, ...]
-    looks: tuple[int, ...]
-    hours: float
-    smallest_effect: float
-    first_looks: tuple[int, ...] = ()
-    deviates: str = ""
+    table: Text
+    overrides: Texts = ()
+    seeds: Seeds
+    looks: Counts
+    hours: Positive
+    smallest_effect: Positive
+    first_looks: Counts = ()
+    deviates: Text = ""
 
     @property
     def added_looks(self) -> tuple[int, ...]:
@@ -96,21 +135,23 @@ class Claim:
     bound: the score that no run of `a` exceeds, with direction "at most".
     repeats: the id of the claim that this one tests again with other runs; empty if it is the first test.
     rung: how far its runs are from the paper, as a place in `RUNGS`.
+    readme: once, whether README lists it; some entries have it still, as it is a part of hashes that runs recorded.
     hash: SHA-256 of all that the ledger says of it and its sources but `NOT_HASHED`, as 12 hexadecimal digits.
     """
 
-    id: str
-    paper: str
-    place: str
-    claim: str
-    corpus: str
-    a: Side
-    b: Side
+    id: Name
+    paper: Text
+    place: Text
+    claim: Text
+    corpus: Text
+    rung: Rung
+    a: Annotated[Side, SOME_ROWS]
+    b: Annotated[Side, Rule(is_side, ROWS)] = ()
     direction: Direction
-    published: float | None
-    bound: float | None
-    repeats: str
-    rung: int
+    published: Number | None = None
+    bound: Number | None = None
+    repeats: Name = ""
+    readme: Flag = False
     hash: str
 
     @property
@@ -130,14 +171,14 @@ class Claim:
 
 def read(path: Path) -> tuple[Claim, ...]:
     """The claims of a ledger. Raises ValueError with file, claim, rule and value if the ledger breaks a rule."""
-    content = checked(read_plain(path), LEDGER, f"{path}", ("sources", "claims"))
+    ledger = parsed(read_plain(path), Ledger, f"{path}")
     sources = {
         name: parsed_source(str(name), entry, f"{path}: source {name}")
-        for name, entry in content["sources"].items()
+        for name, entry in ledger.sources.items()
     }
     claims = [
-        parsed_claim(entry, content["sources"], sources, f"{path}: claim {number}")
-        for number, entry in enumerate(content["claims"], start=1)
+        parsed_claim(entry, ledger.sources, sources, place)
+        for place, entry in numbered(ledger.claims, Claim, f"{path}: claim")
     ]
     for name, number in Counter(claim.id for claim in claims).items():
         if number > 1:
@@ -167,38 +208,35 @@ def said_by(claim: Claim) -> tuple[str, str, str, float | None]:
 
 
 def parsed_source(name: str, content: Any, place: str) -> ClaimSource:
-    settings = checked(content, SOURCE, place, REQUIRED_OF_SOURCE)
-    spec.check_name(settings["table"], f"{place}: table: ")
+    source = parsed(content, ClaimSource, place, name=name)
+    spec.check_name(source.table, f"{place}: table: ")
     try:
-        levels(settings["looks"], alpha=0.05)
+        levels(source.looks, alpha=0.05)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error
-    first = settings.get("first_looks", settings["looks"])
-    if settings["looks"][: len(first)] != first:
-        raise ValueError(f"{place}: first_looks must be those that looks begins with, got {first}")
-    if unplanned := [look for look in settings["looks"] if look > len(settings["seeds"])]:
+    if source.looks[: len(source.first_looks)] != source.first_looks:
         raise ValueError(
-            f"{place}: looks must be at most the number of seeds, {len(settings['seeds'])}, got {unplanned[0]}"
+            f"{place}: first_looks must be those that looks begins with, got {[*source.first_looks]}"
         )
-    return ClaimSource(name=name, **spec.tuples(settings))
+    if unplanned := [look for look in source.looks if look > len(source.seeds)]:
+        raise ValueError(
+            f"{place}: looks must be at most the number of seeds, {len(source.seeds)}, got {unplanned[0]}"
+        )
+    return source
 
 
 def parsed_claim(
     content: Any, texts: Mapping[str, Any], sources: Mapping[str, ClaimSource], place: str
 ) -> Claim:
     """The claim of an entry. texts: the sources as they are written, which are part of the claim's hash."""
-    if isinstance(content, dict) and isinstance(content.get("id"), str):
-        place = f"{place} ({truncated_repr(content['id'])})"
-    settings = checked(content, CLAIM, place, REQUIRED_OF_CLAIM)
+    settings = checked(content, Claim, place)
     a, b = (parsed_side(settings.get(name, []), sources, f"{place}: {name}") for name in ("a", "b"))
     table = spec.load(a[0].source.table)
     check_contrast(settings, table, a, b, place)
     names = {reference.source.name for reference in (*a, *b)}
     digest = json_digest([hashed(settings), {name: hashed(texts[name]) for name in names}])
-    settings["published"] = settings.get("published", published(a, b))
-    settings.pop("readme", None)  # said once what README lists, and is a part of hashes that runs recorded
-    optional = {"bound": None, "repeats": ""}
-    return Claim(**(optional | settings | {"a": a, "b": b, "hash": digest[:HASH_LENGTH]}))
+    figure = settings.get("published", published(a, b))
+    return parsed(settings, Claim, place, a=a, b=b, published=figure, hash=digest[:HASH_LENGTH])
 
 
 def hashed(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,48 +281,3 @@ def published(a: Side, b: Side) -> float | None:
         return None
     first, *others = (float(number) for number in numbers if isinstance(number, int | float))
     return first - sum(others)
-
-
-def is_text_without_spaces(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and not any(map(str.isspace, value))
-
-
-def is_side(value: Any) -> bool:
-    return isinstance(value, dict | list)
-
-
-ROWS = "a source and a label, or two of them"
-LEDGER = {
-    "sources": (lambda value: isinstance(value, dict), "sources by name"),
-    "claims": (lambda value: isinstance(value, list), "a list"),
-}
-SOURCE = {
-    "table": TEXT,
-    "overrides": TEXTS,
-    "seeds": (are_seeds, "different whole numbers from 0, at least one"),
-    "looks": (list_of(is_count), "a list of whole numbers from 0"),
-    "first_looks": (list_of(is_count), "a list of whole numbers from 0"),
-    "hours": (lambda value: is_number(value) and value > 0, "a number above 0"),
-    "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
-    "deviates": TEXT,
-}
-REQUIRED_OF_SOURCE = ("table", "seeds", "looks", "hours", "smallest_effect")
-CLAIM = {
-    "id": (is_text_without_spaces, "a text without spaces"),
-    "paper": TEXT,
-    "place": TEXT,
-    "claim": TEXT,
-    "corpus": TEXT,
-    "a": (lambda value: is_side(value) and bool(value), ROWS),
-    "b": (is_side, ROWS),
-    "direction": (lambda value: value in DIRECTIONS, f"one of {', '.join(DIRECTIONS)}"),
-    "published": (is_number, "a number"),
-    "bound": (is_number, "a number"),
-    "readme": (lambda value: isinstance(value, bool), "true or false"),
-    "repeats": (is_text_without_spaces, "a text without spaces"),
-    "rung": (
-        lambda value: is_count(value) and value < len(RUNGS),
-        f"a whole number from 0 to {len(RUNGS) - 1}",
-    ),
-}
-REQUIRED_OF_CLAIM = ("id", "paper", "place", "claim", "corpus", "rung", "a", "direction")

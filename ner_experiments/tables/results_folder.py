@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from ner_experiments.analysis.archive import archive
 from ner_experiments.config.row_settings import as_value, is_number
@@ -23,8 +23,7 @@ from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.scores import Page, collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.tables.table_view import TableView
-from ner_experiments.utils import checks
-from ner_experiments.utils.checks import TEXT, TEXTS, checked, is_count, list_of
+from ner_experiments.utils.checks import Count, Number, Rule, String, Text, Texts, are_counts, parsed
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import json_object, markdown_table
 
@@ -34,28 +33,69 @@ INDEX_LEGEND = (
     "Last column: whether the row with the best published number is ahead of all others in our runs (holds), behind "
     "one (does not hold), or neither (open), by tests over seeds on the paper's corpus."
 )
-STRING = (lambda value: isinstance(value, str), "a text or empty")
-COUNT = (is_count, "a whole number from 0")
-SUMMARY = {
-    "table": TEXT,
-    "settings": STRING,
-    "stand_ins": TEXTS,
-    "place": TEXT,
-    "rows": COUNT,
-    "measured": COUNT,
-    "seeds": (lambda value: list_of(is_count)(value) and len(value) == 2, "the fewest and the most of a row"),
-    "runs": COUNT,
-    "hours": (checks.is_number, "a number"),
-    "best_row": STRING,
-}
-"""Keys of a line of tables.jsonl, which `summary` writes, and their rules."""
-REQUIRED_OF_SUMMARY = ("table", "settings", "rows", "measured", "seeds", "runs", "best_row")
 MAX_NAME = 60
 """Maximum length of a folder's name."""
 Read = Callable[[Path], Page]
 """`read`, or the same with a cache."""
+FEWEST_AND_MOST = Rule(lambda it: are_counts(it) and len(it) == 2, "the fewest and the most of a row")
 NAMELESS = ("true", "false", "null", "none", "")
 """Values that, like numbers, mean nothing in a folder's name without their key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A line of tables.jsonl: how much of a table is measured, at what cost, and whether its best row is the paper's.
+
+    rows, measured: numbers of rows. seeds: the fewest and the most of a measured row. place: its folder in results/.
+    """
+
+    table: Text
+    settings: String
+    stand_ins: Texts
+    place: Text
+    rows: Count
+    measured: Count
+    seeds: Annotated[tuple[int, ...], FEWEST_AND_MOST]
+    runs: Count
+    hours: Number
+    best_row: String
+
+    @classmethod
+    def of(cls, page: Page, place: Path) -> Summary:
+        number, time = cost(page.runs, page.trials)
+        seeds = [len(result.scores) for result in page.results if result.scores]
+        measured = replace(page, results=tuple(it for it in page.results if it.scores))
+        return cls(
+            table=page.table.name,
+            settings=" ".join(page.deviations),
+            stand_ins=tuple(measured.stand_ins),
+            place=place.as_posix(),
+            rows=len(page.results),
+            measured=len(seeds),
+            seeds=(min(seeds, default=0), max(seeds, default=0)),
+            runs=number,
+            hours=round(time, 1),
+            best_row=published_best_holds(page),
+        )
+
+    def __str__(self) -> str:
+        """`8 of 8 rows, up to 3 seeds, published best row: open`."""
+        most = self.seeds[1]
+        best = f", published best row: {self.best_row}" if self.best_row else ""
+        return f"{self.measured} of {self.rows} rows, up to {most} seed{'s' * (most > 1)}{best}"
+
+    @property
+    def line(self) -> list[str]:
+        """Its cells in TABLES.md."""
+        return [
+            f"[{self.table}]({self.place.replace(' ', '%20')}/{PAGE})",
+            "; ".join(filter(None, [self.settings, *self.stand_ins])) or "the paper's",
+            f"{self.measured} of {self.rows}",
+            " to ".join(map(str, dict.fromkeys(self.seeds))),
+            f"{self.runs}",
+            f"{self.hours:.1f}",
+            self.best_row,
+        ]
 
 
 def add(page: Page, results: Path) -> Path:
@@ -116,30 +156,31 @@ def read(folder: Path, analysis: Table | None = None) -> Page:
 def write_all(results: Path, read_page: Read = read) -> list[Path]:
     """Write every page and TABLES.md, which lists them; return the pages' folders. Reads only results/."""
     folders = [it.folder for it in store.archives(results)]
-    summaries = [summary(write(folder, read_page), folder.relative_to(results)) for folder in folders]
-    (results / SUMMARIES).write_text("".join(f"{json.dumps(it)}\n" for it in summaries), encoding="utf-8")
+    summaries = [Summary.of(write(folder, read_page), folder.relative_to(results)) for folder in folders]
+    lines = (f"{json.dumps(asdict(it))}\n" for it in summaries)
+    (results / SUMMARIES).write_text("".join(lines), encoding="utf-8")
     rules = [":--", ":--", "--:", "--:", "--:", "--:", ":--"]
-    grid = markdown_table(INDEX_HEADINGS, rules, *map(index_line, summaries))
+    grid = markdown_table(INDEX_HEADINGS, rules, *(it.line for it in summaries))
     (results / INDEX).write_text(f"# Measured tables\n\n{INDEX_LEGEND}\n\n{grid}\n", encoding="utf-8")
     return folders
 
 
-def summaries(results: Path) -> dict[str, list[dict[str, Any]]]:
+def summaries(results: Path) -> dict[str, list[Summary]]:
     """The summaries of the archived runs as `write_all` left them, by table; empty without archived runs.
 
     ValueError, with the line, for anything else.
     """
     path = results / SUMMARIES
-    by_table: dict[str, list[dict[str, Any]]] = {}
+    by_table: dict[str, list[Summary]] = {}
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     for number, line in enumerate(lines, start=1):
         try:
-            content = checked(json_object(line), SUMMARY, "a summary", REQUIRED_OF_SUMMARY)
+            found = parsed(json_object(line), Summary, "a summary")
         except ValueError as error:
             raise ValueError(
                 f"{path}:{number}: {error}; `ner-experiments tables` writes this file"
             ) from error
-        by_table.setdefault(content["table"], []).append(content)
+        by_table.setdefault(found.table, []).append(found)
     return by_table
 
 
@@ -158,39 +199,3 @@ def write(folder: Path, read_page: Read = read) -> Page:
     text = TableView(page).results_page(root="../../../" if page.deviations else "../../")
     (folder / PAGE).write_text(text, encoding="utf-8")
     return page
-
-
-def summary(page: Page, place: Path) -> dict[str, Any]:
-    """Line of tables.jsonl: how much of a table is measured, at what cost, and whether its best row is the paper's."""
-    number, time = cost(page.runs, page.trials)
-    seeds = [len(result.scores) for result in page.results if result.scores]
-    return {
-        "table": page.table.name,
-        "settings": " ".join(page.deviations),
-        "stand_ins": replace(page, results=tuple(it for it in page.results if it.scores)).stand_ins,
-        "place": place.as_posix(),
-        "rows": len(page.results),
-        "measured": len(seeds),
-        "seeds": [min(seeds, default=0), max(seeds, default=0)],
-        "runs": number,
-        "hours": round(time, 1),
-        "best_row": published_best_holds(page),
-    }
-
-
-def index_line(summary: Mapping[str, Any]) -> list[str]:
-    link = f"{summary['place'].replace(' ', '%20')}/{PAGE}"
-    return [
-        f"[{summary['table']}]({link})",
-        "; ".join(filter(None, [summary["settings"], *summary["stand_ins"]])) or "the paper's",
-        f"{summary['measured']} of {summary['rows']}",
-        seeds_text(summary),
-        f"{summary['runs']}",
-        f"{summary['hours']:.1f}",
-        summary["best_row"],
-    ]
-
-
-def seeds_text(summary: Mapping[str, Any]) -> str:
-    fewest, most = summary["seeds"]
-    return f"{fewest}" if fewest == most else f"{fewest} to {most}"

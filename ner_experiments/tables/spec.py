@@ -8,18 +8,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ner_experiments.config.conf import PACKAGE
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
-from ner_experiments.utils.checks import TEXT, TEXTS, checked, is_count, is_number, is_text, list_of
+from ner_experiments.utils.checks import (
+    Counts,
+    Flag,
+    Positive,
+    Rule,
+    Text,
+    Texts,
+    checked,
+    is_count,
+    is_mapping,
+    is_number,
+    is_text,
+    list_of,
+    numbered,
+    parsed,
+)
 from ner_experiments.utils.files import State, state
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
 SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
 """In an installed package sweeps/ lies inside it, in a checkout beside it."""
 CHUNK = "chunk"
+FIGURES = ("published", "sd", "runs")
+"""Keys of a row that another can repeat."""
 SMALLEST_EFFECT = 0.3
 """Default of a table's smallest effect, in points."""
 KEYS = {"type": (), "length": LENGTHS, CHUNK: CHUNK_TAGS}
@@ -27,9 +44,26 @@ KEYS = {"type": (), "length": LENGTHS, CHUNK: CHUNK_TAGS}
 PART = re.compile(r"H|C([1-9]\d*)?")
 """A part of an Att model: H, C (all heads), or one head such as C1."""
 
-Published = float | list[str] | str | None
+Published = float | tuple[str, ...] | str | None
 Figures = Mapping[str, Mapping[str, float]]
 """A run's figures in percent, by the part of the model that is not ablated ("": the whole model), then by key."""
+
+
+def is_figure(value: Any) -> bool:
+    return is_number(value) or is_text(value) or (list_of(is_text)(value) and bool(value))
+
+
+def are_figures(value: Any) -> bool:
+    return is_mapping(value) and all(map(is_text, value)) and all(map(is_number, value.values()))
+
+
+def is_place(value: Any) -> bool:
+    return list_of(is_text)(value) and len(value) == 2
+
+
+LINE = Rule(lambda value: is_text(value) and value.splitlines() == [value], "a text of one line")
+DEVIATION = Rule(lambda value: is_number(value) and value >= 0, "a number of at least 0")
+NUMBER_OF_RUNS = Rule(lambda value: is_count(value) and value > 0, "a whole number of at least 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,19 +82,19 @@ class Table:
     """
 
     name: str
-    title: str
-    source: str
+    title: Annotated[str, LINE]
+    source: Annotated[str, LINE]
     rows: tuple[Row, ...]
-    extends: str = ""
-    base: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = ()
-    analysis: str = ""
-    command: str = ""
-    notes: tuple[str, ...] = ()
-    overrides: tuple[str, ...] = ()
-    recorded: str = ""
-    looks: tuple[int, ...] = ()
-    smallest_effect: float = SMALLEST_EFFECT
+    extends: Text = ""
+    base: Texts = ()
+    seeds: Counts = ()
+    analysis: Text = ""
+    command: Text = ""
+    notes: Texts = ()
+    overrides: Texts = ()
+    recorded: Text = ""
+    looks: Counts = ()
+    smallest_effect: Positive = SMALLEST_EFFECT
 
     @property
     def is_sweep(self) -> bool:
@@ -94,17 +128,19 @@ class Row:
     note: where the paper contradicts itself, or leaves the row open.
     """
 
-    label: str
-    published: Published = None
-    repeats: tuple[str, ...] = ()
-    run: tuple[str, ...] | None = None
-    cited: bool = False
-    sd: float | None = None
-    runs: int | None = None
-    also: Mapping[str, float] = field(default_factory=dict)
-    trial: tuple[str, ...] | None = None
+    label: Annotated[str, LINE]
+    published: Annotated[Published, Rule(is_figure, "a number, a text or a list of texts")] = None
+    repeats: Annotated[tuple[str, ...], Rule(is_place, "a table and a label of its rows")] = ()
+    run: Texts | None = None
+    cited: Flag = False
+    sd: Annotated[float | None, DEVIATION] = None
+    runs: Annotated[int | None, NUMBER_OF_RUNS] = None
+    also: Annotated[Mapping[str, float], Rule(are_figures, "names with a number each")] = field(
+        default_factory=dict
+    )
+    trial: Texts | None = None
     measure: Measure | None = None
-    note: str = ""
+    note: Text = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +155,11 @@ class Measure:
     Raises ValueError for an invalid figure, key or part.
     """
 
-    of: str
-    figure: str
-    key: str
-    over: str = ""
-    only: str = ""
+    of: Text
+    figure: Text
+    key: Text
+    over: Text = ""
+    only: Text = ""
 
     def __post_init__(self) -> None:
         if self.figure not in KEYS:
@@ -201,13 +237,13 @@ def read(path: Path) -> Table:
 
 def extended(path: Path) -> Table:
     """The table of a file, with the rows and notes of the table that it extends, if any, before its own."""
-    table = parsed(path)
+    table = alone(path)
     if not table.extends:
         return table
     check_name(table.extends, f"{path}: extends: ")
     if table.base:
         raise ValueError(f"{path}: base is that of the table it extends; got {truncated_repr(table.base)}")
-    other = parsed(SWEEPS / f"{table.extends}.yaml")
+    other = alone(SWEEPS / f"{table.extends}.yaml")
     if key := next((key for key in ("extends", "analysis", "command") if getattr(other, key)), None):
         rule = "extends must be a table of runs that extends none"
         raise ValueError(f"{path}: {rule}; {table.extends} has {key}")
@@ -215,36 +251,29 @@ def extended(path: Path) -> Table:
     return replace(table, base=other.base, rows=rows, seeds=table.seeds or other.seeds, notes=notes)
 
 
-def parsed(path: Path) -> Table:
+def alone(path: Path) -> Table:
     """The table of a file by itself. Its rows are not checked against each other or against other tables."""
-    return parsed_in_state(path, state(path))
+    return alone_in_state(path, state(path))
 
 
 @lru_cache(maxsize=1_000)
-def parsed_in_state(path: Path, _state: State) -> Table:
-    """`parsed`, cached by the state of the file: another command may add seeds to a recorded sweep."""
+def alone_in_state(path: Path, _state: State) -> Table:
+    """`alone`, cached by the state of the file: another command may add seeds to a recorded sweep."""
     settings = settings_in_state(path, _state)
-    rows = [
-        parsed_row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)
-    ]
-    return Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
+    rows = tuple(parsed_row(entry, place) for place, entry in numbered(settings["rows"], Row, f"{path}: row"))
+    return parsed(settings, Table, f"{path}", name=path.stem, rows=rows)
 
 
 @lru_cache(maxsize=1_000)
 def settings_in_state(path: Path, _state: State) -> dict[str, Any]:
-    """The settings of a table as they are written, cached as `parsed_in_state`."""
-    return checked(read_plain(path), TABLE, f"{path}", ("title", "source", "rows"))
+    """The settings of a table as they are written, cached as `alone_in_state`."""
+    return checked(read_plain(path), Table, f"{path}")
 
 
 def parsed_row(content: Any, place: str) -> Row:
-    if isinstance(content, dict) and isinstance(content.get("label"), str):
-        place = f"{place} ({truncated_repr(content['label'])})"
-    settings = tuples(checked(content, ROW, place, ("label",)))
-    if "measure" in settings:
-        settings["measure"] = parsed_measure(settings["measure"], f"{place}: measure")
-    if "repeats" in settings:
-        settings |= repeated(settings, place)
-    row = Row(**settings)
+    row = parsed(content, Row, place)
+    if row.repeats:
+        row = replace(row, **repeated(content, place))
     if row.cited and (row.run is not None or row.trial or row.published is None):
         raise ValueError(f"{place}: a cited row has a published number, and nothing to run")
     return row
@@ -262,23 +291,8 @@ def repeated(settings: Mapping[str, Any], place: str) -> dict[str, Any]:
     if label not in rows:
         rule = f"{table} has no row {truncated_repr(label)} with a published figure"
         raise ValueError(f"{place}: repeats: {rule}{did_you_mean(label, rows)}")
-    return {key: rows[label][key] for key in FIGURES if key in rows[label]}
-
-
-def parsed_measure(content: Any, place: str) -> Measure:
-    settings = checked(content, MEASURE, place, ("of", "figure", "key"))
-    try:
-        return Measure(**settings)
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
-
-
-def tuples(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with lists as tuples, except for published text."""
-    return {
-        key: tuple(value) if isinstance(value, list) and key != "published" else value
-        for key, value in settings.items()
-    }
+    other = parsed(rows[label], Row, f"{path}")
+    return {key: getattr(other, key) for key in FIGURES}
 
 
 def check_rows(table: Table, path: Path) -> None:
@@ -322,45 +336,3 @@ def check_measures(table: Table, path: Path) -> None:
                     f"{place}: measure: {name} must be a row of {table.analysis} that is run, got "
                     f"{truncated_repr(label)}{did_you_mean(label, labels)}"
                 )
-
-
-def is_figure(value: Any) -> bool:
-    return is_number(value) or is_text(value) or (list_of(is_text)(value) and bool(value))
-
-
-def are_figures(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(is_text, value)) and all(map(is_number, value.values()))
-
-
-FIGURES = ("published", "sd", "runs")
-"""Keys of a row that another can repeat."""
-LINE = (lambda value: is_text(value) and value.splitlines() == [value], "a text of one line")
-TABLE = {
-    "title": LINE,
-    "source": TEXT,
-    "rows": (lambda value: isinstance(value, list), "a list"),
-    "extends": TEXT,
-    "base": TEXTS,
-    "seeds": (list_of(is_count), "a list of whole numbers from 0"),
-    "analysis": TEXT,
-    "command": TEXT,
-    "notes": TEXTS,
-    "overrides": TEXTS,
-    "recorded": TEXT,
-    "looks": (list_of(is_count), "a list of whole numbers from 0"),
-    "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
-}
-ROW = {
-    "label": LINE,
-    "published": (is_figure, "a number, a text or a list of texts"),
-    "repeats": (lambda value: list_of(is_text)(value) and len(value) == 2, "a table and a label of its rows"),
-    "run": TEXTS,
-    "cited": (lambda value: isinstance(value, bool), "true or false"),
-    "sd": (lambda value: is_number(value) and value >= 0, "a number of at least 0"),
-    "runs": (lambda value: is_count(value) and value > 0, "a whole number of at least 1"),
-    "also": (are_figures, "names with a number each"),
-    "trial": TEXTS,
-    "measure": (lambda value: isinstance(value, dict), "of, figure and key, and over or only, by name"),
-    "note": TEXT,
-}
-MEASURE = dict.fromkeys(("of", "figure", "key", "over", "only"), TEXT)

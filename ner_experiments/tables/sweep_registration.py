@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from ner_experiments.tables.registration import FEWEST_SEEDS, FILE, digest, unre
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.spec import Table
-from ner_experiments.utils.checks import TEXT, are_seeds, checked, is_number, is_text, list_of
+from ner_experiments.utils.checks import Number, Positive, Seeds, String, Text, parsed
 from ner_experiments.utils.files import atomic_write, json_digest
 from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.text import did_you_mean, listed
@@ -38,19 +39,57 @@ WHEN = "registered"
 
 
 @dataclass(frozen=True)
+class RegisteredRow:
+    """A row of the file. settings: what makes it, for a reader."""
+
+    label: Text
+    settings: String
+    identity: Text
+    code: Text
+
+
+@dataclass(frozen=True)
+class Primary:
+    """The labels of the two rows of the primary comparison, a - b."""
+
+    a: Text
+    b: Text
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The test of the primary comparison."""
+
+    test: Text
+    level: Number
+    smallest_effect: Positive
+
+
+@dataclass(frozen=True)
 class Registration:
-    """A file with what is registered. rows: identity and code of each row, by label. primary: rows a and b of a - b."""
+    """A file with what is registered. registered: when. hash: that of the content."""
 
     path: Path
     hash: str
-    rows: Mapping[str, Mapping[str, str]]
-    seeds: tuple[int, ...]
-    primary: tuple[str, str]
-    smallest_effect: float
+    registered: Text
+    name: Text
+    rows: tuple[RegisteredRow, ...]
+    seeds: Seeds
+    primary: Primary
+    analysis: Analysis
+
+    @cached_property
+    def by_label(self) -> Mapping[str, RegisteredRow]:
+        return {row.label: row for row in self.rows}
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Rows a and b of the primary comparison a - b."""
+        return self.primary.a, self.primary.b
 
     def __str__(self) -> str:
         seeds = listed(list(map(str, self.seeds)))
-        return f"{' - '.join(self.primary)}, seeds {seeds} ({self.hash}, {self.path})"
+        return f"{' - '.join(self.labels)}, seeds {seeds} ({self.hash}, {self.path})"
 
     @property
     def num_runs(self) -> int:
@@ -58,12 +97,12 @@ class Registration:
 
     def complaint(self, label: str, run: Run) -> str:
         """Why a run of a row does not count, or ""."""
-        row = self.rows[label]
+        row = self.by_label[label]
         if text := unrecorded(run, self.hash):
             return text
-        if run.metrics["identity"] != row["identity"]:
+        if run.metrics["identity"] != row.identity:
             return "other settings or data than were registered"
-        return "" if run.metrics.get("code") == row["code"] else "other code than was registered"
+        return "" if run.metrics.get("code") == row.code else "other code than was registered"
 
 
 # Before the runs
@@ -182,43 +221,12 @@ def way_out(table: Table, seeds: Sequence[int]) -> str:
 
 def read(path: Path) -> Registration:
     """The registration of a file. ValueError with file, rule and value for any other content."""
-    content = checked(read_plain(path), CONTENT, f"{path}", [*CONTENT])
-    rows = [
-        checked(row, ROW, f"{path}: row {number}", [*ROW]) for number, row in enumerate(content["rows"], 1)
-    ]
-    primary = checked(content["primary"], PRIMARY, f"{path}: primary", [*PRIMARY])
-    analysis = checked(content["analysis"], ANALYSIS, f"{path}: analysis", [*ANALYSIS])
-    by_label = {row["label"]: row for row in rows}
-    if unknown := [label for label in primary.values() if label not in by_label]:
+    content = read_plain(path)
+    name = digest(str(content.get("name")), content) if isinstance(content, dict) else ""
+    found = parsed(content, Registration, f"{path}", path=path, hash=name)
+    if unknown := [label for label in found.labels if label not in found.by_label]:
         raise ValueError(f"{path}: primary must name two of its rows, got {unknown[0]!r}")
-    name = digest(content["name"], content)
-    a, b = primary["a"], primary["b"]
-    return Registration(path, name, by_label, tuple(content["seeds"]), (a, b), analysis["smallest_effect"])
-
-
-PRIMARY = dict.fromkeys(("a", "b"), TEXT)
-ANALYSIS = {
-    "test": TEXT,
-    "level": (is_number, "a number"),
-    "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
-}
-ROW = {
-    "label": TEXT,
-    "settings": (lambda value: isinstance(value, str), "a text"),
-    "identity": TEXT,
-    "code": TEXT,
-}
-CONTENT = {
-    WHEN: (is_text, "a time"),
-    "name": TEXT,
-    "rows": (
-        lambda value: list_of(lambda row: isinstance(row, dict))(value) and bool(value),
-        "a list of rows",
-    ),
-    "seeds": (are_seeds, "a list of different seeds"),
-    "primary": (lambda value: isinstance(value, dict), "the rows a and b"),
-    "analysis": (lambda value: isinstance(value, dict), "a test, its level and its smallest effect"),
-}
+    return found
 
 
 # After the runs
@@ -247,7 +255,7 @@ class Standing:
         if ours.low is not None and ours.high is not None and ours.p is not None:
             p = "p < 0.001" if ours.p < 0.001 else f"p {ours.p:.3f}"
             interval = f" ({ours.low:.2f} to {ours.high:.2f}), {p}"
-        verdict = VERDICTS[self.pair.verdict].format(*it.primary, it.smallest_effect)
+        verdict = VERDICTS[self.pair.verdict].format(*it.labels, it.analysis.smallest_effect)
         text = f"Registered: {it}: {ours.mean:+.2f}{interval}: {verdict}{', on these test sentences only' * only}."
         if self.others:
             text += f" Also registered for these two rows: {listed(self.others)}."
@@ -256,7 +264,7 @@ class Standing:
     def record(self) -> dict[str, Any]:
         """Its values by name, as in `ner-experiments table --json`."""
         it = self.registration
-        primary = {"a": it.primary[0], "b": it.primary[1], "seeds": [*it.seeds]}
+        primary = {**asdict(it.primary), "seeds": [*it.seeds]}
         return {
             "status": "registered" if self.pair else "exploratory",
             "reasons": [*self.reasons],
@@ -307,9 +315,9 @@ def standing(page: Page) -> Standing | None:
         reasons.append(f"these are scores on {name}, and those on test were registered")
     pair = None
     if not reasons:
-        a, b = (by_label[label] for label in it.primary)
+        a, b = (by_label[label] for label in it.labels)
         if a.run.shares_test_set(b.run):
-            (pair,) = compare_all([[a, b]], smallest_effect=it.smallest_effect)
+            (pair,) = compare_all([[a, b]], smallest_effect=it.analysis.smallest_effect)
         else:
             reasons.append(f"{a.row.label} and {b.row.label} were scored on different test sets")
     return Standing(it, tuple(reasons), pair, tuple(others(it)))
@@ -317,13 +325,13 @@ def standing(page: Page) -> Standing | None:
 
 def complaints(it: Registration, table: Table, by_label: Mapping[str, Result]) -> Iterator[str]:
     """Why the runs of a page's rows are not those that were registered, kind by kind."""
-    if dropped := [label for label in it.rows if label not in by_label]:
+    if dropped := [label for label in it.by_label if label not in by_label]:
         yield f"registered rows that are gone: {listed(dropped)}"
-    if added := [label for label in by_label if label not in it.rows]:
+    if added := [label for label in by_label if label not in it.by_label]:
         yield f"rows that were not registered: {listed(added)}"
     missing, number = [], 0
     kinds: dict[str, list[Path]] = {}
-    for label in it.rows:
+    for label in it.by_label:
         runs = by_label[label].runs if label in by_label else {}
         if lacking := [f"{seed}" for seed in it.seeds if seed not in runs]:
             missing.append(f"{label} lacks seed{'s' * (len(lacking) > 1)} {listed(lacking)}")
@@ -342,11 +350,11 @@ def complaints(it: Registration, table: Table, by_label: Mapping[str, Result]) -
 
 def others(it: Registration) -> Iterator[str]:
     """Names of the other registrations beside a registration that have the same primary rows."""
-    wanted = {it.rows[label]["identity"] for label in it.primary}
+    wanted = {it.by_label[label].identity for label in it.labels}
     for path in sorted(it.path.parents[1].glob(f"*/{FILE}")):
         with suppress(ValueError, OSError):
             other = read(path)
-            if path != it.path and {other.rows[label]["identity"] for label in other.primary} == wanted:
+            if path != it.path and {other.by_label[label].identity for label in other.labels} == wanted:
                 yield path.parent.name
 
 

@@ -36,9 +36,9 @@ def score(summary: Summary | None) -> str:
     return f"{summary.mean:.2f}{deviation(summary.sd, summary.n)}" if summary else ""
 
 
-def published(value: float | list[str] | str | None, sd: float | None, runs: int | None) -> str:
+def published(value: float | tuple[str, ...] | str | None, sd: float | None, runs: int | None) -> str:
     """`91.48 ± 0.22 (10)` as a paper prints it, or its text."""
-    text = " / ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+    text = " / ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
     return (f"{value:.2f}" if isinstance(value, float) else text) + deviation(sd, runs)
 
 

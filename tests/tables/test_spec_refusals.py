@@ -37,7 +37,7 @@ ROWS = refused(r"""
 ${ -> broken.yaml:
 """)
 MEASURES = refused(r"""
-type -> row 1 ('a'): measure must be of, figure and key, and over or only, by name, got 't
+type -> row 1 ('a'): measure: expected of, figure, key, over, only by name, got 't
 {of: b, figure: type} -> row 1 ('a'): measure: key is missing
 {of: b, figure: kind, key: c} -> row 1 ('a'): measure: figure must be one of type, length, chunk, got 'kind'
 {of: b, figure: length, key: '4'} -> key of figure length must be one of 1, 2, 3, more than 3, got '4'

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from in_process import Ner
@@ -56,14 +57,19 @@ def test_other_data_say_nothing_of_the_papers_best_row() -> None:
     assert published_best_holds(page((92.0, HIGH), (91.0, LOW), comparable=False)) == ""
 
 
+def write_summary(**changes: Any) -> None:
+    """Write results/tables.jsonl, with a line for a table of which one row is measured."""
+    line = {"settings": "", "stand_ins": [], "place": "x", "measured": 1, "seeds": [5, 5], "runs": 5}
+    Path("results").mkdir()
+    text = json.dumps(line | {"hours": 0.1, "best_row": ""} | changes)
+    (Path("results") / SUMMARIES).write_text(f"{text}\n", encoding="utf-8")
+
+
 def test_the_list_says_whose_runs_a_table_is_computed_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "results").mkdir()
-    line = {"table": "li2020_table1", "settings": "", "rows": 10, "measured": 1, "seeds": [6, 6]}
-    text = json.dumps(line | {"place": "x", "runs": 6, "hours": 0.1, "best_row": ""})
-    (tmp_path / "results" / SUMMARIES).write_text(f"{text}\n", encoding="utf-8")
+    write_summary(table="li2020_table1", rows=10)
     (found,) = [it for it in ner("table").splitlines() if it.startswith("li2020_table3 ")]
     assert found.endswith("; computed from the runs of li2020_table1")
 
@@ -102,17 +108,7 @@ def test_the_list_says_what_the_archive_has(
     lines = ner("table").splitlines()
     assert [line.split()[0] for line in lines] == spec.names()
     assert all("; 0 of " in line for line in lines)
-    line = {
-        "table": "yang2020_table9",
-        "settings": "",
-        "place": "x",
-        "rows": 9,
-        "measured": 1,
-        "seeds": [5, 5],
-    }
-    (tmp_path / "results").mkdir()
-    text = json.dumps(line | {"runs": 5, "hours": 0.1, "best_row": "open"})
-    (tmp_path / "results" / SUMMARIES).write_text(f"{text}\n", encoding="utf-8")
+    write_summary(table="yang2020_table9", rows=9, best_row="open")
     (found,) = [line for line in ner("table").splitlines() if "; 0 of " not in line]
     assert found.startswith("yang2020_table9 ")
     assert found.endswith("; 1 of 9 rows, up to 5 seeds, published best row: open")
@@ -145,5 +141,5 @@ def test_the_list_counts_published_rows_that_are_finished_in_outputs(
 def test_the_archive_is_summarized_table_by_table() -> None:
     found = summaries(RESULTS)
     (only,) = found["yang2020_table9"]
-    assert (only["measured"], only["rows"], only["seeds"]) == (1, 9, [5, 5])
-    assert {line["table"] for lines in found.values() for line in lines} <= set(spec.names())
+    assert (only.measured, only.rows, only.seeds) == (1, 9, (5, 5))
+    assert {line.table for lines in found.values() for line in lines} <= set(spec.names())
