@@ -151,7 +151,7 @@ def registered_test(
             f"{place}: margin must be half of the paper's difference, {margin:.3f}, got {settings['margin']}"
         )
     source: dict[str, Any] = {
-        "overrides": (*overrides, *settings.get("overrides", ())),
+        "overrides": overrides,
         "seeds": tuple(range(FIRST_SEED, FIRST_SEED + max(number, 1))),
         "looks": (max(number, 1),),
         "hours": 0.0,
@@ -180,7 +180,6 @@ REQUIRED_OF_FAMILY = ("overrides", "search", "tests")
 TEST = {
     "claim": TEXT,
     "corpus": TEXT,
-    "overrides": TEXTS,
     "a": (lambda value: isinstance(value, dict | list) and bool(value), ROWS),
     "b": (lambda value: isinstance(value, dict | list) and bool(value), ROWS),
     "seeds": (is_count, "a whole number from 0"),

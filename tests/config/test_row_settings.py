@@ -22,6 +22,7 @@ COMPARED = {
     "huang2015_table5": ["words"],
     "huang2015_table6": ["direct", "words"],
     "li2020_table1": ["data", "model"],
+    "ours_huang2015_glove": ["data", "direct", "model", "decoder"],
     "ours_huang2015_pos": ["model", "decoder"],
     "ours_huang2015_readings": [
         *("data", "optimizer.lr", "direct.context.input.window", "words", "model.dropout"),

@@ -36,7 +36,7 @@ def of_paper(results: Path, paper: str, content: Any, claims: Any, sources: Any)
     values = {}
     for test in tests:
         seeds = range(101, 101 + test["seeds"])
-        a, b = sides(results, test, overrides_of(content, test), registered)
+        a, b = sides(results, test, content["overrides"], registered)
         if all(seed in side for seed in seeds for side in (a, b)):
             values[test["claim"]] = [[side[seed] for seed in seeds] for side in (a, b)]
     p = {name: stats.ttest_ind(*values[name], equal_var=False).pvalue if name in values else 1.0 for name in
@@ -52,17 +52,13 @@ def of_paper(results: Path, paper: str, content: Any, claims: Any, sources: Any)
             found[name] = "not testable"
         elif name not in values:
             found[name] = "needs a GPU" if "gpu_hours" in content else "not run"
-        elif too_weak(results, test, overrides_of(content, test)):
+        elif too_weak(results, test, content["overrides"]):
             found[name] = "undecided"
         else:
             claimed = published(claims[name], sources)
             settled = len(values) == len(tests) or p[name] > 0.05
             found[name] = said(*values[name], claimed, adjusted[name], settled=settled)
     return found
-
-
-def overrides_of(content: Any, test: Any) -> list[str]:
-    return [*content["overrides"], *test.get("overrides", [])]
 
 
 def said(a: list[float], b: list[float], published: float, p: float, *, settled: bool) -> str:
@@ -95,8 +91,10 @@ def published(claim: Any, sources: Any) -> float:
 
 
 def row_of(table: str, label: str) -> Any:
+    """A row of a table, with the published numbers of the row that it repeats, if it does."""
     content = yaml.safe_load((SWEEPS / f"{table}.yaml").read_text())
-    return next(row for row in content["rows"] if row["label"] == label)
+    row = next(row for row in content["rows"] if row["label"] == label)
+    return {**row_of(*row["repeats"]), **row} if "repeats" in row else row
 
 
 def rows_of(test: Any) -> list[list[tuple[str, str]]]:

@@ -13,7 +13,7 @@ NAMES = spec.names()
 EXPECTED = [
     *(f"huang2015_table{number}" for number in range(2, 7)),
     *("li2020_figure2", "li2020_table1", "li2020_table3", "li2020_table4", "li2020_table5"),
-    *("ours_huang2015_pos", "ours_huang2015_readings", "ours_huang2015_schemes"),
+    *("ours_huang2015_glove", "ours_huang2015_pos", "ours_huang2015_readings", "ours_huang2015_schemes"),
     *("ours_li2020_conll2003", "ours_li2020_conll2003_mentions", "ours_li2020_wnut17_parts"),
     *("ours_yang2020_english", "ours_yang2020_small"),
     *("ours_zukov2018_level", "ours_zukov2018_readings", "xor"),
