@@ -25,6 +25,13 @@ from ner_experiments.tables.table_view import TableView
 COSTS = ("parameters", "seconds")
 PREFERRED = ("name", "_target_", "path")
 """Settings that name a choice: the name of a corpus, the class of all else."""
+FOLDED = ("Gradients", "Settings")
+GRADIENTS = {
+    "gradient_layer/.*": "gradient norm of each layer",
+    "shortcut/.*": "share of the gradient through the shortcut",
+    "gradient/.*": "gradient norm of each part's weights",
+}
+"""Figures of runs with audit.gradients, as regular expressions -> titles."""
 COLUMNS = "columns"
 """Settings that locate the columns of a corpus' files; they follow from the corpus."""
 
@@ -71,19 +78,53 @@ def group_by_score(rows: Sequence[Experiment]) -> dict[str, list[Experiment]]:
 
 def sections(by_score: Mapping[str, Sequence[Experiment]]) -> list[workspaces.Section]:
     all_rows = [row for rows in by_score.values() for row in rows]
-    varied = [panel for score, rows in by_score.items() for panel in setting_panels(rows, score)]
-    cost = [panel for score in by_score for panel in cost_panels(score)]
     has_attention = any(kind(row.cfg.model) == AttBiLSTM.__name__.lower() for row in all_rows)
-    attention = [workspaces.Section(name="Attention", panels=attention_panels(), is_open=True)]
+    maps = [attention_map_name("test", number) for number in range(1, ATTENTION_MAPS + 1)]
+    found = {
+        "Varied settings": [
+            panel for score, rows in by_score.items() for panel in setting_panels(rows, score)
+        ],
+        "Cost": [
+            panels.ScatterPlot(
+                title=f"{title_of(score)} against {name}",
+                x=panels.SummaryMetric(name),
+                y=score_on_test(score),
+            )
+            for score in by_score
+            for name in COSTS
+        ],
+        "Learning": [
+            panels.LinePlot(
+                title=name, x="epoch", y=[name], groupby_aggfunc="mean", groupby_rangefunc="stddev"
+            )
+            for name in (*(f"dev/{score}" for score in by_score), "train/loss")
+        ],
+        "Gradients": [
+            panels.LinePlot(title=title, x="epoch", metric_regex=regex) for regex, title in GRADIENTS.items()
+        ],
+        "Errors": [
+            panels.MediaBrowser(title="by type", media_keys=["test/types_bars"]),
+            panels.MediaBrowser(title="confusion of types", media_keys=["test/confusion_matrix"]),
+            panels.WeavePanelSummaryTable(table_name="test/predictions"),
+        ],
+        "Attention": [panels.MediaBrowser(title="attention maps", media_keys=maps)] if has_attention else [],
+        "Settings": [panels.RunComparer(diff_only=True)],
+    }
     return [
-        workspaces.Section(name="Varied settings", panels=varied, is_open=True),
-        workspaces.Section(name="Cost", panels=cost, is_open=True),
-        workspaces.Section(name="Learning", panels=learning_panels([*by_score]), is_open=True),
-        workspaces.Section(name="Gradients", panels=gradient_panels()),
-        workspaces.Section(name="Errors", panels=error_panels(), is_open=True),
-        *(attention if has_attention else []),
-        workspaces.Section(name="Settings", panels=[panels.RunComparer(diff_only=True)]),
+        workspaces.Section(name=name, panels=each, is_open=name not in FOLDED)
+        for name, each in found.items()
+        if each
     ]
+
+
+def score_on_test(score: str) -> panels.SummaryMetric:
+    """The test score of a run."""
+    return panels.SummaryMetric(f"best/test_{score}")
+
+
+def title_of(score: str) -> str:
+    """`test F1`, or that of another score."""
+    return f"test {dict(PRIMARY_METRIC.values())[score]}"
 
 
 def answer_sections(page: Page) -> list[workspaces.Section]:
@@ -109,7 +150,7 @@ def type_key(name: str) -> str:
 
 def setting_panels(rows: Sequence[Experiment], score: str) -> list[Any]:
     """A bar plot of the rows, then a plot for each setting they compare: points for a number, bars for a choice."""
-    y, title = panels.SummaryMetric(f"best/test_{score}"), f"test {printed(score)}"
+    y, title = score_on_test(score), title_of(score)
     plots = [bar_plot(f"{title} of each row, mean and deviation of the seeds", y, max_bars_to_show=50)]
     overrides = [settings(row.overrides) for row in rows]
     keys = compared(overrides)
@@ -141,12 +182,8 @@ def logged_settings(key: str, values: Sequence[str], configs: Sequence[Mapping[s
     if not group:
         return [key]
     candidates = [name for name in group if COLUMNS not in name.split(".")]
-    candidates.sort(key=lambda name: preference(name.rpartition(".")[2]))
+    candidates.sort(key=lambda name: (*PREFERRED, name.rpartition(".")[2]).index(name.rpartition(".")[2]))
     return distinguishing({name: columns[name] for name in candidates}, values)
-
-
-def preference(name: str) -> int:
-    return PREFERRED.index(name) if name in PREFERRED else len(PREFERRED)
 
 
 def bar_plot(title: str, y: panels.SummaryMetric, **options: Any) -> Any:
@@ -154,46 +191,3 @@ def bar_plot(title: str, y: panels.SummaryMetric, **options: Any) -> Any:
     return panels.BarPlot(
         title=title, metrics=[y], groupby_aggfunc="mean", groupby_rangefunc="stddev", **options
     )
-
-
-def cost_panels(score: str) -> list[Any]:
-    y = panels.SummaryMetric(f"best/test_{score}")
-    return [
-        panels.ScatterPlot(title=f"test {printed(score)} against {name}", x=panels.SummaryMetric(name), y=y)
-        for name in COSTS
-    ]
-
-
-def learning_panels(scores: Sequence[str]) -> list[Any]:
-    return [
-        panels.LinePlot(title=name, x="epoch", y=[name], groupby_aggfunc="mean", groupby_rangefunc="stddev")
-        for name in (*(f"dev/{score}" for score in scores), "train/loss")
-    ]
-
-
-def gradient_panels() -> list[Any]:
-    """Panels for runs with audit.gradients."""
-    titles = {
-        "gradient_layer/.*": "gradient norm of each layer",
-        "shortcut/.*": "share of the gradient through the shortcut",
-        "gradient/.*": "gradient norm of each part's weights",
-    }
-    return [panels.LinePlot(title=title, x="epoch", metric_regex=regex) for regex, title in titles.items()]
-
-
-def error_panels() -> list[Any]:
-    return [
-        panels.MediaBrowser(title="by type", media_keys=["test/types_bars"]),
-        panels.MediaBrowser(title="confusion of types", media_keys=["test/confusion_matrix"]),
-        panels.WeavePanelSummaryTable(table_name="test/predictions"),
-    ]
-
-
-def attention_panels() -> list[Any]:
-    """Panels for runs of Att that may show sentences."""
-    maps = [attention_map_name("test", number) for number in range(1, ATTENTION_MAPS + 1)]
-    return [panels.MediaBrowser(title="attention maps", media_keys=maps)]
-
-
-def printed(score: str) -> str:
-    return dict(PRIMARY_METRIC.values())[score]

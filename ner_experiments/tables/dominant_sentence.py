@@ -44,11 +44,10 @@ def remarks(page: Page) -> list[str]:
 
 def drop_sentence(page: Page) -> Page:
     """A page of archived runs, scored on test without its dominant sentence. Raises ValueError if there is none."""
-    results = []
-    for result in page.results:
-        runs = {seed: _without_sentence(cast(ArchivedRun, run)) for seed, run in result.runs.items()}
-        scores = {seed: run.score for seed, run in runs.items()}
-        results.append(replace(result, runs=runs, scores=scores))
+    results = [
+        it.with_runs({seed: _without_sentence(cast(ArchivedRun, run)) for seed, run in it.runs.items()})
+        for it in page.results
+    ]
     return replace(page, results=tuple(results))
 
 

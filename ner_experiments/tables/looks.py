@@ -9,13 +9,13 @@ sweep, after an interruption, and in `ner-experiments table`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.tables import sweep_registration
 from ner_experiments.tables.pairs import Pair, compare_all, mean
-from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.scores import Page, at_seeds, groups
 from ner_experiments.tables.significance import ALPHA, PairVerdict
 from ner_experiments.utils.text import listed
 
@@ -60,15 +60,9 @@ def at_looks(page: Page) -> Page:
     seeds = decide(page, table.looks, table.seeds[0]).seeds if table.looks else {}
     if not any(seeds.values()):
         return page
-    results = []
-    for result in page.results:
-        seen = only(result, seeds.get(result.row.label, ()))
-        others = [f"{seed}" for seed in result.runs if seed not in seen.runs]
-        if others:
-            number = f"seed{'s' * (len(others) > 1)} {listed(others)}"
-            seen = replace(seen, remark=f"the verdict is made without {number}, which no look has")
-        results.append(seen)
-    return replace(page, results=tuple(results))
+    return at_seeds(
+        page, lambda label: seeds.get(label, ()), "the verdict is made without {}, which no look has"
+    )
 
 
 def decide(page: Page, looks: Sequence[int], first_seed: int = 1) -> Decision[Pair]:
@@ -76,19 +70,13 @@ def decide(page: Page, looks: Sequence[int], first_seed: int = 1) -> Decision[Pa
     results = {result.row.label: result for result in page.results if result.row.run is not None}
 
     def compare(seeds: Mapping[str, Collection[int]], level: float) -> tuple[dict[Labels, Pair], set[str]]:
-        by_corpus = groups([only(result, seeds[label]) for label, result in results.items()])
+        by_corpus = groups([result.at(seeds[label]) for label, result in results.items()])
         effect = page.table.smallest_effect
         pairs = compare_all(by_corpus, level, effect)
         return {pair.labels: pair for pair in pairs}, {max(group, key=mean).row.label for group in by_corpus}
 
     finished = {label: result.runs.keys() for label, result in results.items()}
     return replay(finished, looks, compare, first_seed)
-
-
-def only(result: Result, seeds: Collection[int]) -> Result:
-    """The row with the runs of these seeds alone."""
-    runs = {seed: run for seed, run in result.runs.items() if seed in seeds}
-    return replace(result, runs=runs, scores={seed: result.scores[seed] for seed in runs})
 
 
 def replay(

@@ -115,44 +115,43 @@ def compare_all(
     test_sets: the rows of each.
     """
     by_test_set = [list(combinations(rows, 2)) for rows in test_sets]
-    pairs = [pair for of_one in by_test_set for pair in of_one]
-    sentences = [test for of_one in by_test_set for test in over_sentences(of_one)]
-    differences = [statistics.difference(a.scores, b.scores) for a, b in pairs]
-    tests = correct_together(differences, smallest_effect, alpha)
-    level = alpha / max(1, len(pairs))
-    return [
-        Pair(
-            a,
-            b,
-            test,
-            of_sentences,
-            seeds_to_detect(a.measured, b.measured, test.over_seeds.mean, alpha=level, most=MAX_SEEDS),
-        )
-        for (a, b), test, of_sentences in zip(pairs, tests, sentences, strict=True)
-    ]
+    level = alpha / max(1, sum(map(len, by_test_set)))
+    return compared(by_test_set, smallest_effect, alpha, level=level, most=MAX_SEEDS)
 
 
 def compare_rows(page: Page) -> list[Pair]:
     """Each row and the reference on its data, the row with the best published number, corrected together."""
-    pairs, sentences, assumed = [], list[Randomization](), []
+    by_test_set, assumed = [], []
     for group in groups(page.results):
         best = reference(group)
-        of_group = [(result, best) for result in group if result is not best]
-        pairs += of_group
-        sentences += over_sentences(of_group)
-        assumed += [assumed_difference(a, b, group) for a, b in of_group]
+        by_test_set.append([(result, best) for result in group if result is not best])
+        assumed += [assumed_difference(a, b, group) for a, b in by_test_set[-1]]
+    found = compared(by_test_set, page.table.smallest_effect)
+    return [replace(pair, assumed=it) for pair, it in zip(found, assumed, strict=True)]
+
+
+def compared(
+    by_test_set: Sequence[Sequence[tuple[Result, Result]]],
+    smallest_effect: float,
+    alpha: float = ALPHA,
+    *,
+    level: float = ALPHA,
+    most: int | None = None,
+) -> list[Pair]:
+    """Test pairs of rows on each test set, corrected together. level, most: as in `seeds_to_detect`."""
+    pairs = [pair for on_one in by_test_set for pair in on_one]
+    sentences = [test for on_one in by_test_set for test in over_sentences(on_one)]
     differences = [statistics.difference(a.scores, b.scores) for a, b in pairs]
-    tests = correct_together(differences, page.table.smallest_effect, ALPHA)
+    tests = correct_together(differences, smallest_effect, alpha)
     return [
         Pair(
             a,
             b,
             test,
             of_sentences,
-            seeds_to_detect(a.measured, b.measured, test.over_seeds.mean),
-            if_assumed,
+            seeds_to_detect(a.measured, b.measured, test.over_seeds.mean, alpha=level, most=most),
         )
-        for (a, b), test, of_sentences, if_assumed in zip(pairs, tests, sentences, assumed, strict=True)
+        for (a, b), test, of_sentences in zip(pairs, tests, sentences, strict=True)
     ]
 
 
@@ -176,15 +175,15 @@ def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open"
         rows = [it for it in group if isinstance(it.row.published, int | float) and not it.row.cited]
         if len(rows) < 2 or not all(result.comparable for result in rows):
             continue
-        numbers = [published for it in rows if isinstance(published := it.row.published, int | float)]
-        if numbers.count(max(numbers)) > 1:
+        best = reference(rows)
+        others = [it for it in rows if it is not best]
+        if any(it.row.published == best.row.published for it in others):
             continue
-        best = numbers.index(max(numbers))
-        tests = compare_seeds([result.scores for result in rows], smallest_effect=page.table.smallest_effect)
-        for (a, b), test in zip(combinations(range(len(rows)), 2), tests, strict=True):
-            if best in (a, b):
-                turned = {"ahead": "behind", "behind": "ahead"}
-                verdicts.append(test.verdict if a == best else turned.get(test.verdict, test.verdict))
+        scores = [it.scores for it in (best, *others)]
+        tests = compare_seeds(scores, smallest_effect=page.table.smallest_effect)
+        verdicts += [
+            test.verdict for test in tests[: len(others)]
+        ]  # the first of all pairs are those of the best
     if not verdicts:
         return ""
     if "behind" in verdicts:

@@ -137,8 +137,8 @@ def rescore(page: Page, gold: Gold, overrides: Sequence[str] = ()) -> Rescored:
             not_rescored |= failed
     check_types(gold, [run for runs in scored.values() for run in runs.values()])
     pairs = [(result, scored.get(result.row.label, {})) for result in page.results]
-    own = tuple(with_runs(result, {seed: result.runs[seed] for seed in runs}) for result, runs in pairs)
-    other = tuple(with_runs(result, runs) for result, runs in pairs)
+    own = tuple(result.at(runs.keys()) for result, runs in pairs)
+    other = tuple(result.with_runs(runs) for result, runs in pairs)
     return Rescored(
         page, replace(page, results=own), replace(page, results=other), projections, not_rescored, other_rows
     )
@@ -163,10 +163,6 @@ def check_types(gold: Gold, runs: Sequence[RescoredRun]) -> None:
     if predicted and predicted.isdisjoint(gold.types):
         found = ", ".join(sorted(gold.types)) or "none"
         raise ValueError(f"{gold.path}: expected types such as {min(predicted)}, got {found}")
-
-
-def with_runs(result: Result, runs: Mapping[int, Run]) -> Result:
-    return replace(result, runs=runs, scores={seed: run.score for seed, run in runs.items()})
 
 
 def text_of(group: Sequence[Result], page: Page, overrides: Sequence[str]) -> list[tuple[str, ...]]:

@@ -5,7 +5,7 @@ The figures of an analysis and the trials of `ner-experiments xor` are collected
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from ner_experiments.runs.store import FindRuns, in_output_dir
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.utils.garbage import paused_garbage_collection
+from ner_experiments.utils.text import listed
 from ner_experiments.xor.results import FILE, XorResults, read
 
 
@@ -106,6 +107,14 @@ class Result:
     reads: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     remark: str = ""
+
+    def with_runs(self, runs: Mapping[int, Run]) -> Result:
+        """The row with these runs and their scores in place of its own."""
+        return replace(self, runs=runs, scores={seed: run.score for seed, run in runs.items()})
+
+    def at(self, seeds: Collection[int]) -> Result:
+        """The row with the runs of these seeds alone, as far as there are any."""
+        return self.with_runs({seed: run for seed, run in self.runs.items() if seed in seeds})
 
     @cached_property
     def measured(self) -> Summary | None:
@@ -230,10 +239,22 @@ def on_test(page: Page, name: str) -> Page:
     results = []
     for result in page.results:
         runs = {seed: run.on(name) for seed, run in result.runs.items() if name in run.extra_tests}
-        scores = {seed: run.score for seed, run in runs.items()}
-        remark = f"it is scored on {name}" if result.comparable else ""
-        found_result = replace(result, runs=runs, scores=scores)
-        results.append(on_other_data(found_result, remark) if remark else found_result)
+        scored = result.with_runs(runs)
+        results.append(on_other_data(scored, f"it is scored on {name}") if scored.comparable else scored)
+    return replace(page, results=tuple(results))
+
+
+def at_seeds(page: Page, seeds: Callable[[str], Collection[int]], why: str) -> Page:
+    """The page with the runs of some seeds of each row alone.
+
+    seeds: those of a row, by its label. why: a remark on a row with other seeds, such as `without {}, not registered`.
+    """
+    results = []
+    for result in page.results:
+        kept = result.at(seeds(result.row.label))
+        if others := [f"{seed}" for seed in result.runs if seed not in kept.runs]:
+            kept = replace(kept, remark=why.format(f"seed{'s' * (len(others) > 1)} {listed(others)}"))
+        results.append(kept)
     return replace(page, results=tuple(results))
 
 

@@ -24,8 +24,8 @@ from ner_experiments.runs.run import Run
 from ner_experiments.runs.status import planned_run, sweep_statuses
 from ner_experiments.tables.experiments import Experiment, as_override, deviations, experiments, root
 from ner_experiments.tables.pairs import Pair, compare_all
-from ner_experiments.tables.registration import FEWEST_SEEDS, FILE, digest, unrecorded
-from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.registration import FILE, digest, unrecorded
+from ner_experiments.tables.scores import Page, Result, at_seeds
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.checks import Number, Positive, Seeds, String, Text, parsed
@@ -33,6 +33,7 @@ from ner_experiments.utils.files import atomic_write, json_digest
 from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.text import did_you_mean, listed
 
+FEWEST_SEEDS = 2
 TEST = "Welch's t-test over seeds, two-sided"
 WHEN = "registered"
 """The entry with the time of registering; all others are what is registered."""
@@ -294,14 +295,8 @@ def of_page(page: Page) -> Registration | None:
 
 def at_registered_seeds(page: Page, registration: Registration) -> Page:
     """The page with the registered seeds alone, if any is finished; a remark names a row's other seeds."""
-    results = []
-    for result in page.results:
-        runs = {seed: run for seed, run in result.runs.items() if seed in registration.seeds}
-        others = [f"{seed}" for seed in result.runs if seed not in runs]
-        scores = {seed: result.scores[seed] for seed in runs}
-        remark = f"without seed{'s' * (len(others) > 1)} {listed(others)}, not registered" if others else ""
-        results.append(replace(result, runs=runs, scores=scores, remark=remark or result.remark))
-    return replace(page, results=tuple(results)) if any(it.runs for it in results) else page
+    found = at_seeds(page, lambda _: registration.seeds, "without {}, not registered")
+    return found if found.runs else page
 
 
 def standing(page: Page) -> Standing | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -231,11 +232,11 @@ def record(table: Table, output: Path) -> Table:
     named(table, output)  # refused before anything is written
     try:
         with hold_lock(folder(output), wait=True):  # two commands may add their seeds at once
-            merged, _ = with_recorded_seeds(table, output)
+            merged, _ = with_record(table, output)
             with atomic_write(folder(output) / f"{merged.name}.yaml") as part:
                 part.write_text(as_yaml(merged), encoding="utf-8")
     except OSError as error:
-        merged, before = with_recorded_seeds(table, output)
+        merged, before = with_record(table, output)
         if before is None or merged.seeds != before.seeds or merged.looks != before.looks:
             raise
         # such as on a read-only disk
@@ -245,16 +246,46 @@ def record(table: Table, output: Path) -> Table:
     return merged
 
 
-def with_recorded_seeds(table: Table, output: Path) -> tuple[Table, Table | None]:
+def named(table: Table, output: Path) -> Table:
+    """The table with the name that it is recorded under. ValueError as `record`."""
+    return replace(table, name=with_record(table, output)[0].name)
+
+
+def with_record(table: Table, output: Path) -> tuple[Table, Table | None]:
     """The sweep, named and merged with the one recorded under its name; and the recorded one, or None."""
-    table = named(table, output)
-    path = folder(output) / f"{table.name}.yaml"
-    if not path.exists():
-        return table, None
-    before = spec.read(path)
-    seeds = tuple(sorted({*before.seeds, *table.seeds}))
-    table = replace(table, seeds=seeds, looks=table.looks or before.looks)
-    return replace(table, notes=before.notes, smallest_effect=before.smallest_effect), before
+    for name in [table.name] if table.name else names_for(table):
+        path = folder(output) / f"{name}.yaml"
+        if refused := refusal(name):
+            if table.name:
+                raise ValueError(refused)
+            continue
+        if not path.exists():
+            return replace(table, name=name), None
+        if same_rows(before := spec.read(path), table):
+            refuse_changed_looks(table, before)
+            seeds = tuple(sorted({*before.seeds, *table.seeds}))
+            table = replace(table, name=name, seeds=seeds, looks=table.looks or before.looks)
+            return replace(table, notes=before.notes, smallest_effect=before.smallest_effect), before
+    raise ValueError(f"sweep.name={table.name}: {path} is a sweep of other rows")
+
+
+def refusal(name: str) -> str:
+    """Why a sweep cannot have a name, or ""."""
+    if not NAME.fullmatch(name):
+        return f"sweep.name must be made of letters, digits, '_', '.' and '-', got {truncated_repr(name)}"
+    if name in spec.names():
+        return f"sweep.name={name}: a published table has this name"
+    return f"sweep.name={name}: the index page of a report has this name" if name == INDEX else ""
+
+
+def names_for(table: Table) -> Iterator[str]:
+    """Names after what varies: layers, layers_2, layers_3, ..."""
+    keys = [re.split(r"[./@]", key(item))[-1] for row in table.rows for item in row.run or ()]
+    stem = "_".join(dict.fromkeys(keys))
+    if len(table.rows) == 1:
+        stem = "seeds" if len(table.seeds) > 1 else "run"
+    yield stem
+    yield from (f"{stem}_{number}" for number in count(2))
 
 
 def refuse_changed_looks(table: Table, before: Table) -> None:
@@ -284,39 +315,6 @@ def add_to_record(table: Table, output: Path, seeds: Iterable[int] = (), looks: 
     if table.is_sweep and table.name in names(output) and table.name not in spec.names():
         return record(table, output)
     return table
-
-
-def named(table: Table, output: Path) -> Table:
-    """The table with the name that it is recorded under. ValueError as `record`."""
-    if table.name:
-        if not NAME.fullmatch(table.name):
-            raise ValueError(
-                f"sweep.name must be made of letters, digits, '_', '.' and '-', got {truncated_repr(table.name)}"
-            )
-        if table.name in spec.names():
-            raise ValueError(f"sweep.name={table.name}: a published table has this name")
-        if table.name == INDEX:
-            raise ValueError(f"sweep.name={table.name}: the index page of a report has this name")
-        path = folder(output) / f"{table.name}.yaml"
-        before = spec.read(path) if path.exists() else table
-        if not same_rows(before, table):
-            raise ValueError(f"sweep.name={table.name}: {path} is a sweep of other rows")
-        refuse_changed_looks(table, before)
-        return table
-    stem = "_".join(
-        dict.fromkeys(re.split(r"[./@]", key(item))[-1] for row in table.rows for item in row.run or ())
-    )
-    if len(table.rows) == 1:
-        stem = "seeds" if len(table.seeds) > 1 else "run"
-    number = 1
-    while True:
-        name = stem if number == 1 else f"{stem}_{number}"
-        path = folder(output) / f"{name}.yaml"
-        before = spec.read(path) if path.exists() else table
-        if name not in (INDEX, *spec.names()) and same_rows(before, table):
-            refuse_changed_looks(table, before)
-            return replace(table, name=name)
-        number += 1
 
 
 def named_runs(items: Sequence[str]) -> dict[Path, str]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ner_experiments.analysis import statistics
-from ner_experiments.tables import code_remarks, dominant_sentence, sweep_registration
+from ner_experiments.tables import dominant_sentence, sweep_registration
 from ner_experiments.tables.differences import (
     ALL_PAIRS,
     MATRIX,
@@ -21,7 +21,7 @@ from ner_experiments.tables.differences import (
 )
 from ner_experiments.tables.effects import Effects, effects_of, matrix, pairs_within
 from ner_experiments.tables.looks import decide
-from ner_experiments.tables.origin import origin
+from ner_experiments.tables.origin import origin, remarks_on_code
 from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
@@ -223,7 +223,7 @@ class TableView:
             texts.append(f"Computed from the runs of {table.analysis}.")
         if table.command:
             texts.append(f"Measured by `{table.command}`.")
-        texts += [*code_remarks.remarks(page), *dominant_sentence.remarks(page)]
+        texts += [*remarks_on_code(page), *dominant_sentence.remarks(page)]
         labels: dict[str, list[str]] = {}
         for result in page.results:
             labels.setdefault(result.remark, []).append(result.row.label)

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import refused
+from checksummed import edit
 from in_process import Ner
 from places import RESULTS
 from scipy import stats
 
-from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.tables import claims, claims_page, registered, verdicts
 from ner_experiments.tables.verdicts import ClaimTests, Decided
 
@@ -27,11 +28,18 @@ ID = "huang-crf-on-lstm-names"
 ROWS = ("random, LSTM-CRF, NER", "random, LSTM, NER")
 
 
-def small_ledger(**changes: Any) -> dict[str, Any]:
-    """A ledger of one claim on one source of the real one, with two looks, at three and six seeds."""
+def small_ledger(of_source: Any = (), **of_claim: Any) -> dict[str, Any]:
+    """A ledger of one claim on one source of the real one, with two looks, at three and six seeds; and changes."""
     (claim,) = [entry for entry in CONTENT["claims"] if entry["id"] == ID]
     source = CONTENT["sources"][SOURCE] | {"seeds": [1, 2, 3, 4, 5, 6], "looks": [3, 6], "first_looks": []}
-    return copy.deepcopy({"sources": {SOURCE: source}, "claims": [claim | changes]})
+    return copy.deepcopy({"sources": {SOURCE: source | dict(of_source)}, "claims": [claim | of_claim]})
+
+
+def with_another(**changes: Any) -> dict[str, Any]:
+    """The same with a second claim on the source."""
+    content = small_ledger(changes.pop("of_source", ()))
+    content["claims"] += small_ledger(**{"id": "other"} | changes)["claims"]
+    return content
 
 
 @pytest.fixture(scope="module")
@@ -54,19 +62,29 @@ def write(results: Path, content: Any) -> Path:
     return path
 
 
-def decided(results: Path) -> Decided:
-    (only,) = verdicts.decide(claims.read(results / claims.FILE), results)
+def decide(results: Path, content: Any) -> list[Decided]:
+    """The tests of a ledger that is written first."""
+    return verdicts.decide(claims.read(write(results, content)), results)
+
+
+def decided(results: Path, of_source: Any = (), **of_claim: Any) -> Decided:
+    (only,) = decide(results, small_ledger(of_source, **of_claim))
     return only
 
 
-def change_scores(results: Path, label: str, change: float, only: float | None = None) -> None:
-    """Add to the archived test F1 of each run of a row, or replace all by `only`."""
-    for path in (results / TABLE / "runs").glob("*.json"):
-        content = json.loads(path.read_text(encoding="utf-8"))
+def page_of(tests: list[Decided]) -> str:
+    return claims_page.markdown(tests, [], RESULTS)
+
+
+def change_scores(results: Path, label: str, change: float) -> None:
+    """Add to the archived test F1 of each run of a row."""
+
+    def add(content: dict[str, Any]) -> None:
         if content["label"] == label:
-            content["metrics"]["test"]["f1"] = (only or content["metrics"]["test"]["f1"]) + change
-            del content["sha256"]
-            path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
+            content["metrics"]["test"]["f1"] += change
+
+    for path in (results / TABLE / "runs").glob("*.json"):
+        edit(path, add)
 
 
 def scores(label: str) -> list[float]:
@@ -104,19 +122,12 @@ def test_a_claim_holds_by_welch_s_test_of_its_two_rows(results: Path) -> None:
 def test_direction_scores_and_smallest_effect_make_the_verdict(
     results: Path, direction: str, change: float, smallest_effect: float, verdict: str
 ) -> None:
-    content = small_ledger(direction=direction)
-    content["sources"][SOURCE]["smallest_effect"] = smallest_effect
-    write(results, content)
     change_scores(results, ROWS[1], change)
-    assert decided(results).verdict == verdict
+    assert decided(results, {"smallest_effect": smallest_effect}, direction=direction).verdict == verdict
 
 
 def test_claims_on_one_table_are_corrected_together(results: Path) -> None:
-    content = small_ledger()
-    other = {"id": "other", "a": {SOURCE: "random, CRF, NER"}, "b": {SOURCE: "random, LSTM, NER"}}
-    content["claims"].append(content["claims"][0] | other)
-    write(results, content)
-    first, second = verdicts.decide(claims.read(results / claims.FILE), results)
+    first, second = decide(results, with_another(a={SOURCE: "random, CRF, NER"}))
     raw = [
         stats.ttest_ind(*map(scores, rows), equal_var=False).pvalue
         for rows in (ROWS, ("random, CRF, NER", ROWS[1]))
@@ -128,11 +139,7 @@ def test_claims_on_one_table_are_corrected_together(results: Path) -> None:
 
 def test_a_claim_without_runs_counts_in_the_correction(results: Path) -> None:
     """Else a verdict could change when the runs of another claim are finished."""
-    content = small_ledger()
-    other = {"id": "other", "a": {SOURCE: "random, BI-LSTM-CRF, POS"}, "b": {SOURCE: "random, LSTM, NER"}}
-    content["claims"].append(content["claims"][0] | other)
-    write(results, content)
-    first, second = verdicts.decide(claims.read(results / claims.FILE), results)
+    first, second = decide(results, with_another(a={SOURCE: "random, BI-LSTM-CRF, POS"}))
     assert second.runs == (3,)
     assert first.over_seeds is not None
     assert first.over_seeds.p is not None
@@ -150,24 +157,14 @@ def test_a_claim_is_not_tested_before_the_first_look(results: Path, missing: str
 
 
 def test_only_planned_seeds_count(results: Path) -> None:
-    content = small_ledger()
-    content["sources"][SOURCE] |= {"seeds": [3, 4, 5], "looks": [3]}
-    write(results, content)
-    it = decided(results)
+    it = decided(results, {"seeds": [3, 4, 5], "looks": [3]})
     assert ([*it.a], [*it.b], it.look) == ([3], [3], None)
-
-
-def of_two_looks(results: Path, smallest_effect: float = 0.01) -> Decided:
-    content = small_ledger()
-    content["sources"][SOURCE] |= {"looks": [2, 3], "smallest_effect": smallest_effect}
-    write(results, content)
-    return decided(results)
 
 
 def test_each_look_has_its_level(results: Path) -> None:
     """A p below 0.05 is not enough at the last of two looks, as the first has spent a part of the 0.05."""
     change_scores(results, ROWS[1], 0.009)
-    it = of_two_looks(results)
+    it = decided(results, {"looks": [2, 3], "smallest_effect": 0.01})
     left = 0.05 - 0.05 * math.log(1 + (math.e - 1) * 2 / 3)
     expected = stats.ttest_ind([*it.a.values()], [*it.b.values()], equal_var=False).pvalue
     assert it.look is not None
@@ -186,17 +183,13 @@ def test_each_look_has_its_level(results: Path) -> None:
 def test_a_claim_found_equal_still_counts_at_later_looks(
     results: Path, monkeypatch: pytest.MonkeyPatch, difference: float, of_first: str, counted: int
 ) -> None:
-    content = small_ledger()
-    content["sources"][SOURCE]["smallest_effect"] = 1.0
-    content["claims"].append(copy.deepcopy(content["claims"][0]) | {"id": "other"})
-    write(results, content)
     spread = [0.0, 0.1, -0.1, 0.05, -0.05, 0.02]
     near = {seed: 80 + each for seed, each in enumerate(spread, 1)}
     far = {seed: 80 + 30 * each for seed, each in enumerate(spread, 1)}
     first = ({seed: score + difference for seed, score in near.items()}, near)
     both = iter([first, (far, near)])
     monkeypatch.setattr(verdicts, "sides", lambda claim, archived: next(both))
-    one, other = verdicts.decide(claims.read(results / claims.FILE), results)
+    one, other = decide(results, with_another(of_source={"smallest_effect": 1.0}))
     assert (one.verdict, one.runs) == (of_first, (3, 3))
     assert other.look is not None
     assert (len(other.look.seeds), other.look.test.number) == (6, counted)
@@ -204,7 +197,7 @@ def test_a_claim_found_equal_still_counts_at_later_looks(
 
 def test_a_claim_decided_at_a_look_keeps_its_figures(results: Path) -> None:
     """Equal to within 100 points after two seeds: the third is not looked at."""
-    it = of_two_looks(results, smallest_effect=100.0)
+    it = decided(results, {"looks": [2, 3], "smallest_effect": 100.0})
     assert it.verdict in ("equal", "holds")
     assert it.runs == (2, 2)
     assert [*it.a] == [1, 2]
@@ -255,48 +248,33 @@ def test_a_bound_holds_unless_a_run_exceeds_it(tmp_path: Path) -> None:
     (claim,) = [entry for entry in CONTENT["claims"] if entry["id"] == "li-xor-baseline-softmax"]
     sources = {"li-xor": CONTENT["sources"]["li-xor"]}
     for bound, verdict in ((3, "holds"), (2, "opposite")):
-        write(tmp_path, {"sources": sources, "claims": [claim | {"bound": bound}]})
-        assert decided(tmp_path).verdict == verdict
+        (it,) = decide(tmp_path, {"sources": sources, "claims": [claim | {"bound": bound}]})
+        assert it.verdict == verdict
 
 
-def test_a_run_made_for_a_claim_is_known_by_its_hash(results: Path) -> None:
-    assert decided(results).runs_made_for_it == 0
-    path = next(
-        path
-        for path in (results / TABLE / "runs").glob("*.json")
-        if json.loads(path.read_text(encoding="utf-8"))["label"] == ROWS[0]
-    )
-    record_hash(path, decided(results).claim.hash)
-    assert (decided(results).runs_made_for_it, decided(results).registered) == (1, "part")
-    write(results, small_ledger(claim="Another wording"))
-    assert (decided(results).runs_made_for_it, decided(results).registered) == (0, "none")
-
-
-def record_hash(path: Path, name: str) -> None:
-    """Let an archived run have recorded the hash of a claim."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["metrics"]["claims"] = [name]
-    del content["sha256"]
-    path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
-
-
-def test_a_test_is_registered_in_full_if_all_runs_of_its_seeds_recorded_its_hash(results: Path) -> None:
-    content = small_ledger()
-    content["sources"][SOURCE] |= {"seeds": [1, 2], "looks": [2]}
-    write(results, content)
-    for path in (results / TABLE / "runs").glob("*-seed-[12].json"):
-        record_hash(path, decided(results).claim.hash)
-    assert decided(results).registered == "full"
+def test_a_test_is_registered_by_the_runs_of_its_seeds_that_recorded_its_hash(results: Path) -> None:
+    plan = {"seeds": [1, 2], "looks": [2]}
+    assert (decided(results, plan).registered, decided(results, plan).runs_made_for_it) == ("none", 0)
+    name = decided(results, plan).claim.hash
+    paths = sorted((results / TABLE / "runs").glob("*-seed-[12].json"))
+    labels = {path: json.loads(path.read_text(encoding="utf-8"))["label"] for path in paths}
+    first, *others = sorted((path for path in paths if labels[path] in ROWS), key=str)
+    for of_these, registered_by in (([first], "part"), (others, "full")):
+        for path in of_these:
+            edit(path, lambda content: content["metrics"].update(claims=[name]))
+        assert decided(results, plan).registered == registered_by
+    assert decided(results, plan).runs_made_for_it == 4
+    another = decided(results, plan, claim="Another wording")
+    assert (another.registered, another.runs_made_for_it) == ("none", 0)
     shutil.rmtree(results / TABLE)
-    assert decided(results).registered == "none"
+    assert decided(results, plan).registered == "none"
 
 
-def test_rung_and_first_looks_are_no_part_of_the_hash(results: Path) -> None:
+def test_what_is_no_part_of_the_hash_changes_nothing_that_runs_recorded(results: Path) -> None:
+    """Rung and first looks, and which claim is repeated: a claim can be said to repeat another afterwards."""
     before = decided(results).claim.hash
-    content = small_ledger(rung=2)
-    content["sources"][SOURCE]["first_looks"] = [3]
-    write(results, content)
-    assert decided(results).claim.hash == before
+    assert decided(results, {"first_looks": [3]}, rung=2).claim.hash == before
+    assert repeated(results).tests[1].claim.hash == before
 
 
 def repeated(results: Path, rows: tuple[str, str] = ROWS, look: int = 3) -> ClaimTests:
@@ -305,8 +283,7 @@ def repeated(results: Path, rows: tuple[str, str] = ROWS, look: int = 3) -> Clai
     content["sources"] |= {"other": content["sources"][SOURCE] | {"looks": [look]}}
     content["sources"] |= small_ledger()["sources"]
     content["claims"] += small_ledger(repeats="first")["claims"]
-    write(results, content)
-    (claim,) = verdicts.by_claim(verdicts.decide(claims.read(results / claims.FILE), results))
+    (claim,) = verdicts.by_claim(decide(results, content))
     return claim
 
 
@@ -344,17 +321,14 @@ def test_a_claim_that_is_tested_twice_counts_once(results: Path, ner: Ner) -> No
     assert [test["id"] for test in claim["tests"]] == ["first", ID]
     assert claim["figures_of"] == ID
     assert claim["hash"] == claim["tests"][1]["hash"]
-    page = claims_page.markdown(verdicts.decide(claims.read(results / claims.FILE), results), [], results)
+    page = page_of(verdicts.decide(claims.read(results / claims.FILE), results))
     assert "| open; holds in another test | none | 0 |" in page
     assert page.count(": 1 hold, 0 equal, 0 opposite, 0 open<") == 1
 
 
 def test_what_the_verdicts_rest_on_is_counted(results: Path) -> None:
     """One claim whose runs recorded nothing and deviate from the paper; no look was added."""
-    content = small_ledger(rung=1)
-    content["sources"][SOURCE]["deviates"] = "fewer sentences"
-    write(results, content)
-    page = claims_page.markdown([decided(results)], [], results)
+    page = page_of([decided(results, {"deviates": "fewer sentences"}, rung=1)])
     assert (
         "0 of the 1 were registered in full (all their runs recorded the test's hash when they started), "
         "0 in part, and 1 not at all. 1 rest on another setting than the paper's. By rung: 0 at 0, 1 at 1, 0 at 2 and "
@@ -367,16 +341,13 @@ def test_a_verdict_that_needs_an_added_look_is_counted(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two seeds of rows one point apart decide nothing; the third, added later, does."""
-    content = small_ledger()
-    content["sources"][SOURCE] |= {"looks": [2, 3], "first_looks": [2]}
-    write(results, content)
     a = {1: 80.0, 2: 80.5, 3: 80.25}
     b = {seed: score - 1 for seed, score in a.items()}
     monkeypatch.setattr(verdicts, "sides", lambda claim, archived: (a, b))
-    it = decided(results)
+    it = decided(results, {"looks": [2, 3], "first_looks": [2]})
     assert (it.verdict, it.first_verdict) == ("holds", "open")
     assert it.record()["verdict_before_added_looks"] == "open"
-    page = claims_page.markdown([it], [], results)
+    page = page_of([it])
     assert "1 exist only through looks that were added" in page
     assert "tested at 2 and 3; 3 was added when earlier results were known.\n" in page
 
@@ -386,8 +357,7 @@ def test_a_paper_has_one_section_with_all_its_lists(results: Path) -> None:
     repeated(results, look=6)
     content = yaml.safe_load((results / claims.FILE).read_text(encoding="utf-8"))
     content["claims"].insert(1, copy.deepcopy(content["claims"][0]) | {"id": "another", "paper": "another"})
-    write(results, content)
-    page = claims_page.markdown(verdicts.decide(claims.read(results / claims.FILE), results), [], results)
+    page = page_of(decide(results, content))
     assert re.findall(r"<summary>(.*)</summary>", page) == [
         "Huang, Xu & Yu (2015): 1 hold, 0 equal, 0 opposite, 0 open",
         "another: 0 hold, 0 equal, 0 opposite, 1 open",
@@ -409,105 +379,71 @@ def test_a_test_without_runs_is_not_shown_before_one_that_a_look_left_open(resul
     assert it.shown is it.tests[1]
 
 
-def test_which_claim_is_repeated_is_no_part_of_the_hash(results: Path) -> None:
-    """A claim can be said to repeat another when its runs have recorded its hash."""
-    alone = decided(results).claim.hash
-    assert repeated(results).tests[1].claim.hash == alone
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"repeats": "frist"},
-            "must be an earlier claim that repeats none, got 'frist'; did you mean 'first'?",
-        ),
-        ({"repeats": ID}, f"must be an earlier claim that repeats none, got '{ID}'"),
-        ({"claim": "Another"}, "first has another paper, claim, direction or bound"),
-        ({"direction": "lower"}, "first has another paper, claim, direction or bound"),
-    ],
-)
-def test_a_claim_repeats_an_earlier_one_that_says_the_same(
-    tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    content = small_ledger(id="first")
-    content["claims"] += small_ledger(**({"repeats": "first"} | changes))["claims"]
-    path = write(tmp_path, content)
-    with pytest.raises(ValueError, match=re.escape(f"{path}: claim {ID}: repeats")) as error:
-        claims.read(path)
-    assert message in str(error.value)
-
-
 def test_runs_of_another_corpus_are_refused(results: Path) -> None:
-    write(results, small_ledger(corpus="msra"))
-    with pytest.raises(
-        ValueError, match="claim huang-crf-on-lstm-names: corpus must be that of its runs, conll2003"
-    ):
-        decided(results)
+    rule = "claim huang-crf-on-lstm-names: corpus must be that of its runs, conll2003"
+    with pytest.raises(ValueError, match=rule):
+        decided(results, corpus="msra")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"direction": "up"},
-            f"claim 1 ('{ID}'): direction must be one of higher, lower, equal, at most, got 'up'",
-        ),
-        ({"id": "two words"}, "claim 1 ('two words'): id must be a text without spaces, got 'two words'"),
-        (
-            {"a": {"huang-featurs": ROWS[0]}},
-            "a: there is no source 'huang-featurs'; did you mean 'huang-features'?",
-        ),
-        ({"a": {SOURCE: "random, LSTM-CRF"}}, "a: huang2015_table2 has no row 'random, LSTM-CRF' of ours"),
-        ({"a": ROWS[0]}, "a must be a source and a label, or two of them, got 'random, LSTM-CRF, NER'"),
-        ({"a": []}, "a must be a source and a label, or two of them, got []"),
-        ({"a": {1: "x"}}, "a: there is no source 1"),
-        ({"b": [{SOURCE: row} for row in "abc"]}, "b must be one row, or the difference of two, got 3 rows"),
-        ({"b": []}, "a claim of huang2015_table2 with direction 'higher' needs b"),
-        ({"bound": 3}, "bound belongs to the direction 'at most', and only there"),
-        (
-            {"direction": "at most", "bound": 3},
-            "with direction 'at most' takes no b: its a is compared by itself",
-        ),
-    ],
-)
-def test_a_broken_claim_is_refused_in_a_line(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    path = write(tmp_path, small_ledger(**changes))
-    with pytest.raises(ValueError, match=re.escape(message)) as error:
+BROKEN = refused(rf"""
+{{direction: up}} -> claim 1 ('{ID}'): direction must be one of higher, lower, equal, at most, got 'up'
+{{id: two words}} -> claim 1 ('two words'): id must be a text without spaces, got 'two words'
+{{a: {{huang-featurs: "{ROWS[0]}"}}}} -> a: there is no source 'huang-featurs'; did you mean 'huang-features'?
+{{a: {{{SOURCE}: "random, LSTM-CRF"}}}} -> a: huang2015_table2 has no row 'random, LSTM-CRF' of ours
+{{a: "{ROWS[0]}"}} -> a must be a source and a label, or two of them, got 'random, LSTM-CRF, NER'
+{{a: []}} -> a must be a source and a label, or two of them, got []
+{{a: {{1: x}}}} -> a: there is no source 1
+{{b: [{{{SOURCE}: a}}, {{{SOURCE}: b}}, {{{SOURCE}: c}}]}} -> b must be one row, or the difference of two, got 3 rows
+{{b: []}} -> a claim of huang2015_table2 with direction 'higher' needs b
+{{bound: 3}} -> bound belongs to the direction 'at most', and only there
+{{direction: at most, bound: 3}} -> with direction 'at most' takes no b: its a is compared by itself
+""")
+BROKEN_SOURCES = refused("""
+{table: huang2015_tabel2} -> table: there is no table 'huang2015_tabel2'
+{looks: [7]} -> looks must be at most the number of seeds, 6, got 7
+{looks: [6, 3]} -> looks must be ascending numbers of seeds, at least 2 each, such as 3,5,8; got 6,3
+{looks: [1]} -> looks must be ascending numbers of seeds, at least 2 each, such as 3,5,8; got 1
+{looks: []} -> looks must be ascending numbers of seeds
+{first_looks: [6]} -> first_looks must be those that looks begins with, got [6]
+{seeds: []} -> seeds must be different whole numbers from 0, at least one, got []
+{seeds: [1, 1]} -> seeds must be different whole numbers from 0, at least one, got [1, 1]
+""")
+OF_REPEATS = refused(f"""
+{{id: other, repeats: frist}} -> must be an earlier claim that repeats none, got 'frist'
+{{id: other, repeats: other}} -> must be an earlier claim that repeats none, got 'other'
+{{id: other, repeats: {ID}, claim: Another}} -> : {ID} has another paper, claim, direction or bound
+{{id: other, repeats: {ID}, direction: lower}} -> : {ID} has another paper, claim, direction or bound
+""")
+
+
+def refusal(folder: Path, content: Any) -> str:
+    path = write(folder, content)
+    with pytest.raises(ValueError, match=f"^{path}: [^\n]*$") as error:
         claims.read(path)
-    assert str(error.value).startswith(f"{path}: ")
-    assert "\n" not in str(error.value)
+    return str(error.value).removeprefix(f"{path}: ")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"table": "huang2015_tabel2"}, "table: there is no table 'huang2015_tabel2'"),
-        ({"looks": [7]}, "looks must be at most the number of seeds, 6, got 7"),
-        (
-            {"looks": [6, 3]},
-            "looks must be ascending numbers of seeds, at least 2 each, such as 3,5,8; got 6,3",
-        ),
-        ({"looks": [1]}, "looks must be ascending numbers of seeds, at least 2 each, such as 3,5,8; got 1"),
-        ({"looks": []}, "looks must be ascending numbers of seeds"),
-        ({"first_looks": [6]}, "first_looks must be those that looks begins with, got [6]"),
-        ({"seeds": []}, "seeds must be different whole numbers from 0, at least one, got []"),
-        ({"seeds": [1, 1]}, "seeds must be different whole numbers from 0, at least one, got [1, 1]"),
-    ],
-)
-def test_a_broken_source_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    content = small_ledger()
-    content["sources"][SOURCE] |= changes
-    path = write(tmp_path, content)
-    with pytest.raises(ValueError, match=re.escape(f"{path}: source {SOURCE}: {message}")):
-        claims.read(path)
+@pytest.mark.parametrize(("changes", "message"), BROKEN)
+def test_a_broken_claim_is_refused_in_a_line(tmp_path: Path, changes: str, message: str) -> None:
+    assert message in refusal(tmp_path, small_ledger(**yaml.safe_load(changes)))
+
+
+@pytest.mark.parametrize(("changes", "message"), BROKEN_SOURCES)
+def test_a_broken_source_is_refused(tmp_path: Path, changes: str, message: str) -> None:
+    said = refusal(tmp_path, small_ledger(yaml.safe_load(changes)))
+    assert said.startswith(f"source {SOURCE}: {message}")
+
+
+@pytest.mark.parametrize(("changes", "message"), OF_REPEATS)
+def test_a_claim_repeats_an_earlier_one_that_says_the_same(
+    tmp_path: Path, changes: str, message: str
+) -> None:
+    said = refusal(tmp_path, with_another(**yaml.safe_load(changes)))
+    assert said.startswith(f"claim other: repeats{'' if message.startswith(':') else ' '}{message}")
 
 
 def test_an_id_is_given_once(tmp_path: Path) -> None:
-    content = small_ledger()
-    content["claims"].append(copy.deepcopy(content["claims"][0]))
-    with pytest.raises(ValueError, match=f"two claims have the id '{ID}'"):
-        claims.read(write(tmp_path, content))
+    assert refusal(tmp_path, with_another(id=ID)) == f"two claims have the id '{ID}'"
 
 
 def test_the_committed_page_is_that_of_the_ledger(all_decided: list[Decided]) -> None:

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, stdev
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checksummed import edit
 from in_process import Ner
 from scipy import stats
 from seqeval.metrics import f1_score
@@ -20,7 +20,6 @@ from toy_rows import TABLE, TEST, TOY, finish
 from ner_experiments.config.compose import jobs
 from ner_experiments.data.tags import convert
 from ner_experiments.runs.archived_run import TAGS
-from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.tables import claims, sweeps
 from ner_experiments.tables.rescore import kendall
 
@@ -61,14 +60,6 @@ def name_corpus(path: Path) -> None:
         content["data"]["checksum"] = content["checksum"].partition(":")[0]
 
     edit(path, own_checksum)
-
-
-def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the content of a JSON file that records its own checksum."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    del content["sha256"]
-    change(content)
-    path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
 
 
 def corrected(scheme: Any = "iob2") -> list[list[Line]]:
