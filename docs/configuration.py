@@ -23,9 +23,9 @@ from omegaconf import DictConfig, OmegaConf
 from ner_experiments.config import values
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF, hydra_context, options
-from ner_experiments.launch.local import LocalLauncherConfig
-from ner_experiments.launch.search import OptunaSweeperConfig, RandomSamplerConfig, TPESamplerConfig
-from ner_experiments.launch.slurm import SlurmLauncherConfig
+from ner_experiments.launch.local import LocalLauncher
+from ner_experiments.launch.search_study import OptunaSweeper, RandomSampler, TPESampler
+from ner_experiments.launch.slurm import SlurmLauncher
 
 PAGE = Path(__file__).with_name("configuration.md")
 GROUPS = {
@@ -363,7 +363,7 @@ def launchers() -> str:
         "| `basic` | One after another, in this process. |\n"
         "| `slurm` | As one array job of SLURM ([clusters](clusters.md#slurm)). |\n"
     )
-    for choice, config in (("local", LocalLauncherConfig), ("slurm", SlurmLauncherConfig)):
+    for choice, config in (("local", LocalLauncher), ("slurm", SlurmLauncher)):
         meanings = {f"hydra.launcher.{name}": (comment, "") for name, comment in docstring(config).items()}
         default = {**dataclasses.asdict(config()), "_target_": f"{config.__module__}.{config.__name__}"}
         found = [*settings(default, default, "hydra.launcher.", meanings)]
@@ -380,14 +380,14 @@ def sweepers() -> str:
         "| `optuna` | A search by dev score ([search.md](search.md)). |\n"
         "\n### `hydra/sweeper=optuna`\n"
     )
-    text += dataclass_table({"optuna": OptunaSweeperConfig}, "hydra.sweeper", SWEEPER)
+    text += dataclass_table({"optuna": OptunaSweeper}, "hydra.sweeper", SWEEPER)
     text += (
         "\n### `hydra/sweeper/sampler`\n\nA part of `hydra/sweeper=optuna`.\n\n"
         "| choice | |\n|---|---|\n"
         "| `tpe` (default) | Tree-structured Parzen estimator: after random trials, points near the best so far. |\n"
         "| `random` | Independent random points. |\n"
     )
-    samplers = {"tpe": TPESamplerConfig, "random": RandomSamplerConfig}
+    samplers = {"tpe": TPESampler, "random": RandomSampler}
     return text + dataclass_table(samplers, "hydra.sweeper.sampler", SAMPLER)
 
 

@@ -2,99 +2,92 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import hydra
-from hydra.errors import CompactHydraException
-from omegaconf import DictConfig
 
 from ner_experiments import __version__
 from ner_experiments.config import compose, launch_settings
+from ner_experiments.config.choices import OPEN
 from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
-from ner_experiments.config.job import CommandLine, Job, config_of, with_new_keys
+from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.config.processes import is_first_process
-from ner_experiments.launch import search, shell_scripts, sweeper
+from ner_experiments.launch import search, shell_scripts, sweeper, worker
 from ner_experiments.launch.checks import check_jobs
-from ner_experiments.launch.search_space import Space
-from ner_experiments.launch.sweeper import Sweep
-from ner_experiments.launch.worker import hide_statistics_of_torch, run_job
+from ner_experiments.launch.summary import show_run
+from ner_experiments.launch.sweeper import Launch
 
 
 def main(arguments: list[str]) -> int:
-    """Check the command line, then start Hydra, which calls the task: itself, or by a sweeper and a launcher."""
+    """Check the command line, then run what it asks for; return the exit status."""
     if "--version" in arguments:  # Hydra would print its own
         print(f"ner_experiments {__version__}")
         return 0
     options = parsed(arguments)
     if options.shell_completion:
         return print_completion(options.overrides)
+    # Hydra's parser takes no options between overrides
+    of_hydra = [item for item in arguments if item not in options.overrides]
     try:
-        line, plan = planned(options)
+        command = planned(options, of_hydra)
     except ValueError as error:
         print(f"{error}\nNothing was started.", file=sys.stderr)
         return 1
-    command, started_in = sys.argv, Path.cwd()
-
-    def task(cfg: DictConfig) -> dict[str, Any]:
-        """Run one experiment in this process: the only one, or one of a launcher that is not the suite's."""
-        os.chdir(started_in)  # hydra.job.chdir=true changes the folder, but not what relative paths mean
-        sys.argv = command  # Lightning repeats it for each process that trains a model with this one
-        hide_statistics_of_torch()
-        if not isinstance(plan, Job):
-            return run_job(cfg)
-        cfg = config_of(plan.config())
-        try:
-            result = run_job(cfg, wait=True)
-        except CompactHydraException as error:  # Hydra would print its wrapper around it
-            print(error, file=sys.stderr)
-            sys.exit(1)
-        if is_first_process(cfg):
-            from ner_experiments.launch.summary import show_run  # slow to import: rich
-
-            show_run(result)
-        return result
-
-    vars(task)["plan"] = plan
-    # Hydra gets what it has to show or to sweep, or else its own settings and what these refer to
-    own = [item for item in line.experiment if plan is None or item.startswith("output_dir=")]
-    # Hydra's parser takes no options between overrides
-    of_hydra = [item for item in arguments if item not in options.overrides]
-    # hydra.main looks nowhere else
-    sys.argv = ["run.py", *of_hydra, *line.hydra, *with_new_keys(own)]
-    hydra.main(version_base=HYDRA_VERSION, config_path=str(CONF), config_name=CONFIG_NAME)(task)()
-    return 0
+    return command()
 
 
-def planned(options: Namespace) -> tuple[CommandLine, Job | Sweep | Space | None]:
-    """The sorted command line, and the experiment, sweep or search that it asks for.
+def planned(options: Namespace, of_hydra: Sequence[str]) -> Callable[[], int]:
+    """The experiment, sweep or search that a command line asks for, or what Hydra shows for the options `of_hydra`.
 
-    That is None for what Hydra does alone: to show help or settings, and a sweep by a sweeper that is not the suite's.
     Raises ValueError for overrides that no experiment can have.
     """
     if options.config_name not in (None, CONFIG_NAME):
         raise ValueError(f"--config-name={options.config_name}: there is one config, {CONFIG_NAME}")
     line = CommandLine.of(search.expanded(options.overrides, sweep=options.multirun))
+    show = partial(show_by_hydra, [*of_hydra, *line.hydra, *with_new_keys(line.experiment)])
     if options.help or options.hydra_help:
-        return line, None
+        return show
     launch_settings.check(line, sweep=options.multirun)
-    sweeper_name = line.choice("hydra/sweeper", "table")
     if options.cfg or options.info:  # shown whether or not there are the files to run it
         compose.compose(line.experiment)
-        return line, None
-    if sweeper_name == "optuna":
-        return line, search.planned(line)
-    if not options.multirun:
-        sweeper.refuse_without_m(line)
-        check_jobs([line.experiment])
-        return line, Job(line.experiment)
-    if sweeper_name == "table":
-        return line, sweeper.planned(line)
-    check_jobs(compose.jobs(line.experiment), line)
-    return line, None
+        return show
+    if line.choice("hydra/sweeper", "table") == "optuna":
+        space = search.planned(line)
+        return partial(search.run, space, launch_settings.composed(line.hydra).sweeper, Launch(line))
+    if options.multirun:
+        return partial(sweeper.run, sweeper.planned(line), Launch(line))
+    sweeper.refuse_without_m(line)
+    check_jobs([line.experiment])
+    return partial(run_here, Job(line.experiment), launch_settings.logging(line.hydra))
+
+
+def run_here(job: Job, logging: Mapping[str, Any]) -> int:
+    """Run an experiment in this process, and print its result."""
+    try:
+        result = worker.run(worker.message(job, logging), wait=True)
+    except (ValueError, OSError) as error:
+        print(worker.reason(error), file=sys.stderr)
+        return 1
+    if is_first_process(job.cfg):
+        show_run(result)
+    return 0
+
+
+def show_by_hydra(arguments: Sequence[str]) -> int:
+    """Let Hydra show its help, or a config."""
+    sys.argv = ["run.py", *arguments]
+    hydra.main(version_base=HYDRA_VERSION, config_path=str(CONF), config_name=CONFIG_NAME)(lambda _: None)()
+    return 0
+
+
+def with_new_keys(overrides: Sequence[str]) -> list[str]:
+    """The overrides in Hydra's grammar, in which `++` lets those of the mappings in `OPEN` add keys."""
+    opened = tuple(f"{name}{end}" for name in OPEN for end in ".=")
+    return [f"++{item}" if item.startswith(opened) else item for item in overrides]
 
 
 def parsed(arguments: list[str]) -> Namespace:
@@ -102,7 +95,7 @@ def parsed(arguments: list[str]) -> Namespace:
     parser = ArgumentParser(prog="run.py", add_help=False)
     parser.add_argument("overrides", nargs="*")
     flags = ("--help -h", "--hydra-help", "--resolve", "--run -r", "--multirun -m", "--shell-completion -sc")
-    values = ("--cfg -c", "--package -p", "--config-name -cn", "--config-path -cp", "--experimental-rerun")
+    values = ("--cfg -c", "--package -p", "--config-name -cn", "--config-path -cp")
     for names in flags:
         parser.add_argument(*names.split(), action="store_true")
     for names in values:

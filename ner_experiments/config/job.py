@@ -8,10 +8,9 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.choices import OPEN, is_for_hydra, parse_one
+from ner_experiments.config.choices import is_for_hydra, parse_one
 from ner_experiments.config.compose import compose
 from ner_experiments.config.overrides import SWEEP_SETTINGS
-from ner_experiments.config.row_settings import as_value
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,8 @@ class CommandLine:
 
 
 @dataclass(frozen=True)
-class Job(Sequence[str]):
-    """One experiment: its overrides, and the names of the sweep, row and registration that it is run for.
-
-    It is passed on as it is. As a sequence of overrides in Hydra's grammar, it is what any launcher of Hydra takes.
-    """
+class Job:
+    """One experiment: its overrides, and the names of the sweep, row and registration that it is run for."""
 
     overrides: tuple[str, ...]
     sweep: str = ""
@@ -66,37 +62,12 @@ class Job(Sequence[str]):
         """The composed config, without the names; read-only."""
         return compose(self.overrides)
 
-    @property
-    def names(self) -> dict[str, str]:
-        names = {"name": self.sweep, "row": self.row, "registration": self.registration}
-        return {key: name for key, name in names.items() if name}
-
     def config(self) -> dict[str, Any]:
         """The composed config as plain values and references: what a process needs to run the job."""
         config: Any = OmegaConf.to_container(self.cfg)
-        config["sweep"] |= self.names
+        names = {"name": self.sweep, "row": self.row, "registration": self.registration}
+        config["sweep"] |= {key: name for key, name in names.items() if name}
         return dict(config)
-
-    def in_hydras_grammar(self) -> list[str]:
-        names = [f"sweep.{key}={as_value(name)}" for key, name in self.names.items()]
-        return [*with_new_keys(self.overrides), *names]
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.in_hydras_grammar()[index]
-
-    def __len__(self) -> int:
-        return len(self.in_hydras_grammar())
-
-
-def as_job(overrides: Sequence[str]) -> Job:
-    """A job as a launcher gets it: from another sweeper than the suite's, as overrides."""
-    return overrides if isinstance(overrides, Job) else Job(tuple(overrides))
-
-
-def with_new_keys(overrides: Sequence[str]) -> list[str]:
-    """The overrides in Hydra's grammar, in which `++` lets those of the mappings in `OPEN` add keys."""
-    opened = tuple(f"{name}{end}" for name in OPEN for end in ".=")
-    return [f"++{item}" if item.startswith(opened) else item for item in overrides]
 
 
 def config_of(content: Mapping[str, Any]) -> DictConfig:

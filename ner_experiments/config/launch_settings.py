@@ -1,4 +1,4 @@
-"""Checks of the overrides for Hydra itself, such as the launcher, so that a mistake in them is one line as well."""
+"""Hydra's own settings, such as the launcher: checked, so that a mistake in them is one line as well, and composed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import Any
 
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
@@ -24,11 +25,11 @@ INSTALL: Mapping[str, tuple[str, str]] = {
     "hydra/launcher=slurm": ("submitit", "hydra/launcher=slurm needs submitit: pip install -e '.[slurm]'"),
 }
 """The package that a choice needs, and the message if it is missing."""
-NO_SLURM = "hydra/launcher=slurm: SLURM is not installed here (command sbatch not found)"
-EXTRAS = {
-    "hydra/sweeper": "optuna needs pip install -e '.[search]'",
-    "hydra/launcher": "slurm needs pip install -e '.[slurm]'",
+CHOICES = {
+    "hydra/sweeper": (("optuna", "table"), "optuna needs pip install -e '.[search]'"),
+    "hydra/launcher": (("basic", "local", "slurm"), "slurm needs pip install -e '.[slurm]'"),
 }
+"""The choices of the suite, without those of Hydra and its other plugins, and what they need."""
 
 
 def check(line: CommandLine, *, sweep: bool) -> None:
@@ -36,7 +37,7 @@ def check(line: CommandLine, *, sweep: bool) -> None:
     for item in parse(line.hydra):
         check_plugin(item)
     if sweep and line.is_on_a_cluster and not has_slurm():
-        raise ValueError(NO_SLURM)
+        raise ValueError("hydra/launcher=slurm: SLURM is not installed here (command sbatch not found)")
     if line.hydra:
         for part in ("launcher", "sweeper"):
             values.check_ranges(composed(line.hydra)[part], f"hydra.{part}.")
@@ -48,11 +49,10 @@ def check(line: CommandLine, *, sweep: bool) -> None:
 
 def check_plugin(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
-    if group in EXTRAS and choice not in options(group):
-        known = ", ".join(options(group))
-        raise ValueError(
-            f"{item.input_line}: {group} has no {choice!r}; there are: {known} ({EXTRAS[group]})"
-        )
+    known, needs = CHOICES.get(group, ((), ""))
+    if known and choice not in known:
+        message = f"{group} has no {choice!r}; there are: {', '.join(known)} ({needs})"
+        raise ValueError(f"{item.input_line}: {message}")
     package, message = INSTALL.get(f"{group}={choice}", ("", ""))
     if package and find_spec(package) is None:
         raise ValueError(message)
@@ -75,6 +75,13 @@ def composed(overrides: tuple[str, ...]) -> DictConfig:
             reason = f"{found[1]} must be a list, such as {found[1]}=[0,1], got {found[2]}"
         raise ValueError(reason) from error
     return settings
+
+
+def logging(overrides: tuple[str, ...]) -> dict[str, Any]:
+    """The settings for the logging of jobs, as plain values."""
+    settings = composed(overrides)
+    job_logging = OmegaConf.to_container(settings.job_logging, resolve=True)
+    return {"job_logging": job_logging, "verbose": settings.verbose}
 
 
 def has_slurm() -> bool:

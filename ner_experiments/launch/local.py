@@ -3,7 +3,7 @@
 A worker takes one job after another, so what is imported and compiled serves all of its jobs. Even where only one job
 runs at a time it has a process of its own, so that a job that is killed, as by a lack of memory, ends no other.
 
-Hydra imports this file at every start, so what is slow to import is imported where it is used.
+The command line imports this file at every start, so PyTorch is imported where it is used.
 """
 
 import json
@@ -13,19 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from hydra.core.utils import JobReturn
-from hydra.plugins.launcher import Launcher
-from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from ner_experiments.config.job import Job, as_job
+from ner_experiments.config.job import Job
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.values import check_ranges, lack_of_gpu
 from ner_experiments.launch import worker
@@ -34,32 +31,6 @@ from ner_experiments.launch.sweep_progress import SweepProgress, Tail, sizes
 from ner_experiments.launch.worker import Outcome
 from ner_experiments.training.preemption import STOPPING
 from ner_experiments.utils.machine import available_memory, usable_cores
-
-
-@dataclass
-class LocalLauncherConfig:
-    """jobs: how many run at a time; 0: `jobs_per_gpu` on each GPU or, without GPUs, one per core, if memory allows.
-
-    jobs_per_gpu: how many share a GPU; 0: as many as its free memory and the cores allow, going by what one has taken.
-    gpus: the indices of the GPUs to use; by default all GPUs. Their number must be a multiple of `gpus_per_job`.
-    gpus_per_job: how many GPUs each job gets; above 1 no GPU is shared.
-    minutes: the time limit of a job, which is resumed when the command is repeated; 0: none.
-    """
-
-    _target_: str = "hydra_plugins.ner_experiments_plugins.LocalLauncher"
-    jobs: int = 0
-    jobs_per_gpu: int = 0
-    gpus: list[int] | None = None
-    gpus_per_job: int = 1
-    minutes: float = 0.0
-
-
-@dataclass
-class BasicLauncherConfig:
-    """`hydra/launcher=basic` has no settings."""
-
-    _target_: str = "hydra_plugins.ner_experiments_plugins.BasicLauncher"
-
 
 PROGRAM = (sys.executable, "-m", "ner_experiments.launch.worker")
 GRACE = 60.0
@@ -133,33 +104,37 @@ def deferred_signals() -> Iterator[None]:
             os.kill(os.getpid(), it)
 
 
-class LocalLauncher(Launcher):
+@dataclass
+class LocalLauncher:
     """Runs the jobs in worker processes; a job that crashes or runs out of memory stops no other.
 
     No job outlives the sweep: when it is stopped or dies, its jobs write their checkpoints and end.
+
+    jobs: how many run at a time; 0: `jobs_per_gpu` on each GPU or, without GPUs, one per core, if memory allows.
+    jobs_per_gpu: how many share a GPU; 0: as many as its free memory and the cores allow, going by what one has taken.
+    gpus: the indices of the GPUs to use; by default all GPUs. Their number must be a multiple of `gpus_per_job`.
+    gpus_per_job: how many GPUs each job gets; above 1 no GPU is shared.
+    minutes: the time limit of a job, which is resumed when the command is repeated; 0: none.
     """
 
-    def __init__(
-        self, jobs: int, jobs_per_gpu: int, gpus: Sequence[int] | None, gpus_per_job: int, minutes: float
-    ) -> None:
-        per = {"jobs_per_gpu": jobs_per_gpu, "gpus_per_job": gpus_per_job}
-        check_ranges({"jobs": jobs, **per, "minutes": minutes}, prefix="hydra.launcher.")
-        if jobs_per_gpu > 1 and gpus_per_job > 1:
+    jobs: int = 0
+    jobs_per_gpu: int = 0
+    gpus: list[int] | None = None
+    gpus_per_job: int = 1
+    minutes: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_ranges(vars(self), prefix="hydra.launcher.")
+        if self.jobs_per_gpu > 1 and self.gpus_per_job > 1:
             raise ValueError(
-                f"hydra.launcher.jobs_per_gpu={jobs_per_gpu}: jobs that have several GPUs each "
-                f"(hydra.launcher.gpus_per_job={gpus_per_job}) share none"
+                f"hydra.launcher.jobs_per_gpu={self.jobs_per_gpu}: jobs that have several GPUs each "
+                f"(hydra.launcher.gpus_per_job={self.gpus_per_job}) share none"
             )
-        self.jobs, self.jobs_per_gpu, self.minutes, self.gpus = jobs, jobs_per_gpu, minutes, gpus
-        self.gpus_per_job, self.peak = gpus_per_job, 0
-        self.slots = slots(gpus, gpus_per_job) if gpus is not None or not lack_of_gpu() else []
-        self.logging: dict[str, Any] = {}
+        self.peak = 0
+        self.slots = slots(self.gpus, self.gpus_per_job) if self.gpus is not None or not lack_of_gpu() else []
 
-    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Store only how jobs log: each brings its own config."""
-        self.logging = worker.logging_of(config)
-
-    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        jobs = [*map(as_job, job_overrides)]
+    def launch(self, jobs: Sequence[Job], logging: Mapping[str, Any]) -> list[Outcome]:
+        """The outcomes of jobs, which log as `launch_settings.logging` says."""
         configs = [job.cfg for job in jobs]
         packing = self.packing(configs)
         if packing.at_a_time < len(jobs) and packing.most > 1:
@@ -169,10 +144,10 @@ class LocalLauncher(Launcher):
         if packing.most > 1:
             print(announcement(len(jobs), packing), file=sys.stderr, flush=True)
         tasks = [
-            Task(n, jobs[n], worker.message(jobs[n], self.logging), num_processes(configs[n]) > 1)
-            for n in range(len(jobs))
+            Task(n, job, worker.message(job, logging), num_processes(job.cfg) > 1)
+            for n, job in enumerate(jobs)
         ]
-        return [it.for_hydra() for it in self.work(tasks, packing)]
+        return self.work(tasks, packing)
 
     def packing(self, configs: Sequence[DictConfig]) -> Packing:
         """How many of the jobs may run at a time, and where."""
@@ -302,24 +277,17 @@ class LocalLauncher(Launcher):
         return worker.outcome_of_process(each.outcome, each.task.job.overrides, each.process.returncode or 0)
 
 
-class BasicLauncher(Launcher):
-    """Runs the jobs one after another in this process, in place of Hydra's launcher of this name.
+@dataclass
+class BasicLauncher:
+    """Runs the jobs one after another in this process."""
 
-    Hydra's composes the settings of Hydra itself again for every job.
-    """
-
-    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        self.logging = worker.logging_of(config)
-
-    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        jobs = [*map(as_job, job_overrides)]
+    def launch(self, jobs: Sequence[Job], logging: Mapping[str, Any]) -> list[Outcome]:
         results = []
         with SweepProgress(jobs, at_a_time=1) as progress:
             for number, job in enumerate(jobs):
                 progress.started(number)
-                found = Outcome(job.overrides, **worker.outcome(worker.message(job, self.logging)))
-                progress.ended(number, found)
-                results.append(found.for_hydra())
+                results.append(Outcome(job.overrides, **worker.outcome(worker.message(job, logging))))
+                progress.ended(number, results[-1])
         return results
 
 

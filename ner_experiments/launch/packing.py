@@ -1,8 +1,8 @@
 """How many jobs of a sweep share a GPU: one at first, then as many as fit by the memory that it has taken.
 
 A training step is many short kernels that leave most of a GPU idle. With NVIDIA's MPS the kernels of several processes
-run at the same time; without it, processes take turns. Nothing here imports PyTorch: Hydra imports this file at every
-start, and a process that initializes CUDA takes GPU memory itself.
+run at the same time; without it, processes take turns. Nothing here imports PyTorch: a process
+that initializes CUDA takes GPU memory itself.
 """
 
 import os

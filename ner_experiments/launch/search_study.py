@@ -8,24 +8,31 @@ once more by the next command. Optuna is optional and slow to import, so functio
 
 from __future__ import annotations
 
+import hashlib
 import random
 import shutil
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra.utils import instantiate
+from omegaconf import MISSING
+
 from ner_experiments.analysis import search_trials
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.search_space import MAX_POINTS, Space
+from ner_experiments.launch.worker import Outcome
+from ner_experiments.tables.experiments import output_dir
 from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.locks import hold_lock, is_held
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.samplers import BaseSampler
     from optuna.storages import BaseStorage, RDBStorage
     from optuna.trial import FrozenTrial, Trial
 
@@ -41,13 +48,47 @@ MIN_TRIALS = 10
 """Complete trials below which the importance of settings is not estimated."""
 
 
-class SearchStudy:
-    """The trials of a search.
+@dataclass
+class TPESampler:
+    """`hydra/sweeper/sampler=tpe`: after `n_startup_trials` random trials, points similar to the best so far.
 
-    sampler: makes a sampler from the number of a proposal. Each proposal has its own, so that an
-    interrupted search proposes the same points as an uninterrupted one. locks: holds those of the trials that this
-    command runs.
+    constant_liar: running trials count as bad ones, so that the points of a batch are spread out.
     """
+
+    _target_: str = "optuna.samplers.TPESampler"
+    seed: int = 1
+    n_startup_trials: int = 10
+    constant_liar: bool = True
+
+
+@dataclass
+class RandomSampler:
+    """`hydra/sweeper/sampler=random`: independent points."""
+
+    _target_: str = "optuna.samplers.RandomSampler"
+    seed: int = 1
+
+
+@dataclass
+class OptunaSweeper:
+    """Proposes points of the search space, runs each with every seed, and reports the mean dev score to Optuna.
+
+    n_trials: how many complete trials the search has at its end, including those of earlier commands.
+    n_jobs: how many trials are proposed at a time; they run side by side.
+    study_name: by default the settings that vary, and a digest of all settings.
+    storage: a database of Optuna, such as postgresql://...; by default a file below `output_dir`.
+    """
+
+    defaults: list[Any] = field(default_factory=lambda: [{"sampler": "tpe"}])
+    sampler: Any = MISSING
+    n_trials: int = 20
+    n_jobs: int = 1
+    study_name: str | None = None
+    storage: str | None = None
+
+
+class SearchStudy:
+    """The trials of a search by the sweeper of these settings. locks: those of the trials that this command runs."""
 
     def __init__(
         self,
@@ -55,11 +96,11 @@ class SearchStudy:
         study: Study,
         database: BaseStorage,
         space: Space,
-        sampler: Callable[[int], BaseSampler],
+        sweeper: OptunaSweeper,
         locks: ExitStack,
     ) -> None:
         self.folder, self.study, self.database, self.space = folder, study, database, space
-        self.sampler, self.locks = sampler, locks
+        self.sweeper, self.locks = sweeper, locks
         self.started = time.time()
         self.exhausted = False
 
@@ -74,8 +115,8 @@ class SearchStudy:
     def in_state(self, state: str) -> list[FrozenTrial]:
         return [trial for trial in self.trials() if trial.state.name == state]
 
-    def next_trials(self, number: int, n_trials: int) -> list[Trial]:
-        """The next batch, at most `number`; empty if the search has its `n_trials`, or all points were tried.
+    def next_trials(self) -> list[Trial]:
+        """The next batch, at most `n_jobs`; empty if the search has its `n_trials`, or all points were tried.
 
         Complete trials count towards `n_trials`, as do those that other commands are running and those that failed
         since this command started.
@@ -87,7 +128,7 @@ class SearchStudy:
             self.drop_unfinished_proposals()
             failed = [trial for trial in self.in_state("FAIL") if self.is_new(trial)]
             done = len(self.in_state("COMPLETE")) + len(failed) + len(running) - len(abandoned)
-            number = min(number, n_trials - done)
+            number = min(self.sweeper.n_jobs, self.sweeper.n_trials - done)
             batch = [self.take_over(trial) for trial in abandoned[: max(number, 0)]]
             if number > len(batch):
                 self.enqueue_failed()
@@ -135,14 +176,17 @@ class SearchStudy:
     def propose(self) -> Trial | None:
         """A trial at an untried point; None if all points were tried.
 
-        In a small space, samplers repeat points. An untried one is then drawn at random.
+        Each proposal has a sampler of its own, so that an interrupted search proposes the same points as an
+        uninterrupted one. In a small space, samplers repeat points. An untried one is then drawn at random.
         """
         from optuna.trial import TrialState
 
         tried = {overrides_of(trial) for trial in self.trials()}
         while True:
             number = sum(DROPPED not in trial.user_attrs for trial in self.study.get_trials(deepcopy=False))
-            self.study.sampler = self.sampler(number)
+            self.study.sampler = instantiate(
+                self.sweeper.sampler, seed=proposal_seed(self.sweeper.sampler.seed, number)
+            )
             trial = self.study.ask(self.space.distributions)
             overrides = self.space.overrides(trial.params)
             if tuple(overrides) not in tried or AGAIN in trial.user_attrs:
@@ -159,28 +203,39 @@ class SearchStudy:
     def overrides(self, trial: Trial) -> list[str]:
         return [*trial.user_attrs[OVERRIDES]]
 
-    def progress(self, n_trials: int) -> str:
-        done = len(self.in_state("COMPLETE"))
+    def progress(self) -> str:
+        done, n_trials = len(self.in_state("COMPLETE")), self.sweeper.n_trials
         return f"{done} of {n_trials} trials are done" if done <= n_trials else f"{done} trials are done"
 
-    def succeed(
-        self, trial: Trial, metric: str, scores: Sequence[float], folders: Sequence[str], seconds: float
-    ) -> None:
-        """Record the dev scores of a trial's runs; their mean is its value."""
-        with self.locked():
-            self.study.set_user_attr(METRIC, metric)
-            for name, value in ((SCORES, [*scores]), (FOLDERS, [*folders]), (SECONDS, seconds)):
-                trial.set_user_attr(name, value)
-            self.study.tell(trial, sum(scores) / len(scores))
+    def record(self, trial: Trial, jobs: Sequence[Outcome]) -> bool:
+        """Report the outcome of a trial's jobs to Optuna, and print it; False if one of them failed.
 
-    def fail(self, trial: Trial, error: str) -> None:
+        A result of an earlier run may have a test score. Only its dev score is read.
+        """
         from optuna.trial import TrialState
 
+        point = " ".join(self.overrides(trial))
+        if error := next((job.failed for job in jobs if job.failed), ""):
+            with self.locked():
+                trial.set_user_attr(ERROR, error)
+                self.study.tell(trial, state=TrialState.FAIL)
+            print(f"trial {trial.number} failed: {point}: {error}", flush=True)
+            return False
+        runs = [job.result for job in jobs]
+        metric, name = PRIMARY_METRIC[runs[0]["task"]]
+        scores = [float(run["dev"][metric]) for run in runs]
+        mean = sum(scores) / len(scores)
         with self.locked():
-            trial.set_user_attr(ERROR, error)
-            self.study.tell(trial, state=TrialState.FAIL)
+            self.study.set_user_attr(METRIC, name)
+            trial.set_user_attr(SCORES, scores)
+            trial.set_user_attr(FOLDERS, [run["folder"] for run in runs])
+            trial.set_user_attr(SECONDS, sum(run["seconds"] for run in runs))
+            self.study.tell(trial, mean)
+        best = 100 * self.study.best_value
+        print(f"trial {trial.number}: dev {name} {100 * mean:.2f}, best {best:.2f}: {point}", flush=True)
+        return True
 
-    def write(self, n_trials: int, sampler: str, *, at_end: bool = False) -> search_trials.Search:
+    def write(self, *, at_end: bool = False) -> search_trials.Search:
         """Write search.json for the report, which needs no Optuna, and return its content.
 
         Importance takes seconds if there are many trials, so it is estimated only at the end of a command.
@@ -193,8 +248,8 @@ class SearchStudy:
                 fixed=self.space.fixed,
                 ranges=tuple(self.space.ranges),
                 seeds=self.space.seeds,
-                n_trials=n_trials,
-                sampler=sampler,
+                n_trials=self.sweeper.n_trials,
+                sampler=sampler_name(self.sweeper),
                 trials=tuple(map(record, self.trials())),
                 importance=importance,
             )
@@ -239,38 +294,40 @@ def record(trial: FrozenTrial) -> search_trials.Trial:
     )
 
 
-@contextmanager
-def open_study(
-    folder: Path,
-    storage: str | None,
-    space: Space,
-    made_from: Mapping[str, str],
-    sampler: Callable[[int], BaseSampler],
-    *,
-    is_named: bool,
-) -> Iterator[SearchStudy]:
-    """Context with the study of a folder, created if missing; if its trials are of other data or code, with one beside.
+def sampler_name(sweeper: OptunaSweeper) -> str:
+    return f"{sweeper.sampler._target_.rpartition('.')[2]}, seed {sweeper.sampler.seed}"
 
-    made_from: "data" and, unless any code counts, "code" -> a digest of what its runs are made from. is_named: whether
-    the user has named the study, for which there is no other one. Raises ValueError then, and if the study was created
-    with other settings.
+
+def proposal_seed(seed: int, number: int) -> int:
+    """A 32-bit seed, computed from the seed of the search and the number of the proposal."""
+    return int(hashlib.sha256(f"{seed} {number}".encode()).hexdigest()[:8], 16)
+
+
+@contextmanager
+def open_study(space: Space, sweeper: OptunaSweeper, made_from: Mapping[str, str]) -> Iterator[SearchStudy]:
+    """Context with the study of a search, created if missing; if its trials are of other data or code, one beside.
+
+    made_from: "data" and, unless any code counts, "code" -> a digest of what its runs are made from. Raises ValueError
+    if a study that the user has named has trials of others, and if the study was created with other settings.
     """
     import optuna  # takes a third of a second
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    study, database = load_study(folder, storage, space, made_from)
+    name = sweeper.study_name or space.name(sampler_name(sweeper))
+    folder = output_dir(space.fixed) / search_trials.FOLDER / name
+    study, database = load_study(folder, sweeper.storage, space, made_from)
     before = study.user_attrs.get(MADE_FROM, {})
     other = " and ".join(name for name, digest in made_from.items() if before.get(name) != digest)
     if other:
         message = f"{folder.name} has trials of other {other}, whose scores cannot be compared with new ones"
-        if is_named:
+        if sweeper.study_name is not None:
             raise ValueError(f"{message}; choose another hydra.sweeper.study_name")
         folder = folder.with_name(f"{folder.name}-{json_digest(made_from)[:8]}")
         print(f"{message}; this search is {folder.name}", flush=True)
-        study, database = load_study(folder, storage, space, made_from)
+        study, database = load_study(folder, sweeper.storage, space, made_from)
     with ExitStack() as locks:
-        yield SearchStudy(folder, study, database, space, sampler, locks)
+        yield SearchStudy(folder, study, database, space, sweeper, locks)
 
 
 def load_study(

@@ -1,28 +1,22 @@
 """`hydra/launcher=slurm` submits a sweep to SLURM as one array job and waits for it.
 
-Hydra imports this file at every start, so what is slow to import is imported where it is used.
+The command line imports this file at every start, so submitit is imported where it is used.
 """
 
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from hydra.core.utils import JobReturn
-from hydra.errors import CompactHydraException
-from hydra.plugins.launcher import Launcher
-from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig
-
-from ner_experiments.config.job import Job, as_job
-from ner_experiments.config.launch_settings import INSTALL, NO_SLURM, has_slurm
+from ner_experiments.config.job import Job
 from ner_experiments.launch import worker
 from ner_experiments.launch.slurm_array import OUTCOME, SlurmArray
+from ner_experiments.launch.worker import Outcome
 from ner_experiments.tables.experiments import output_dir
 from ner_experiments.utils.files import atomic_write
 
@@ -32,8 +26,11 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class SlurmLauncherConfig:
-    """The resources of each job of a sweep; null leaves the choice to the cluster.
+class SlurmLauncher:
+    """Submits one task of an array job per job of the sweep; the task's index is the job's position in the sweep.
+
+    If the waiting process ends, the array job continues; `scancel` ends it. Its settings are the resources of each job;
+    null leaves the choice to the cluster.
 
     folder: where submitit's files and the jobs' logs go; every node must see it; null: `output_dir`/slurm
     partition, account, qos: as for sbatch
@@ -49,7 +46,6 @@ class SlurmLauncherConfig:
     additional_parameters: other options of sbatch by their long names, such as {constraint: a100}
     """
 
-    _target_: str = "hydra_plugins.ner_experiments_plugins.SlurmLauncher"
     folder: str | None = None
     partition: str | None = None
     account: str | None = None
@@ -66,55 +62,28 @@ class SlurmLauncherConfig:
     setup: list[str] = field(default_factory=list)
     additional_parameters: dict[str, Any] = field(default_factory=dict)
 
+    def launch(self, jobs: Sequence[Job], logging: Mapping[str, Any]) -> list[Outcome]:
+        """The outcomes of jobs, which log as `launch_settings.logging` says. ValueError if SLURM rejects the jobs."""
+        folder = Path(self.folder) if self.folder else output_dir(jobs[0].overrides) / "slurm"
+        submitted = self.submit(folder, jobs, logging)
+        return SlurmArray(folder, dict(zip(submitted, [job.overrides for job in jobs], strict=True))).wait()
 
-class SlurmError(CompactHydraException):
-    """The reason why nothing was submitted. Hydra prints it without a traceback."""
+    def submit(self, folder: Path, jobs: Sequence[Job], logging: Mapping[str, Any]) -> list[str]:
+        """SLURM's job ids."""
+        from submitit import SlurmExecutor  # slow to import, and only for SLURM
+        from submitit.core.utils import FailedJobError, FailedSubmissionError
 
-
-class SlurmLauncher(Launcher):
-    """Submits one task of an array job per job of the sweep; the task's index is the job's position in the sweep.
-
-    If the waiting process ends, the array job continues; `scancel` ends it.
-    """
-
-    def __init__(self, **settings: Any) -> None:
-        self.settings = SlurmLauncherConfig(**settings)
-        self.logging: dict[str, Any] = {}
-
-    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        self.logging = worker.logging_of(config)
-
-    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        jobs = [*map(as_job, job_overrides)]
-        folder = self.folder(jobs[0].overrides)
-        submitted = self.submit(folder, jobs)
-        overrides = [job.overrides for job in jobs]
-        outcomes = SlurmArray(folder, dict(zip(submitted, overrides, strict=True))).wait()
-        return [outcome.for_hydra() for outcome in outcomes]
-
-    def folder(self, overrides: Sequence[str]) -> Path:
-        return Path(self.settings.folder) if self.settings.folder else output_dir(overrides) / "slurm"
-
-    def submit(self, folder: Path, jobs: Sequence[Job]) -> list[str]:
-        """SLURM's job ids. SlurmError if submitit or SLURM is missing, or if SLURM rejects the jobs."""
-        try:
-            from submitit import SlurmExecutor  # slow to import, and only for SLURM
-            from submitit.core.utils import FailedJobError, FailedSubmissionError
-        except ImportError as error:
-            raise SlurmError(INSTALL["hydra/launcher=slurm"][1]) from error
-        if not has_slurm():
-            raise SlurmError(NO_SLURM)
         folder.mkdir(parents=True, exist_ok=True)
-        executor = SlurmExecutor(folder, max_num_timeout=self.settings.max_num_timeout)
+        executor = SlurmExecutor(folder, max_num_timeout=self.max_num_timeout)
         name = jobs[0].sweep or "ner_experiments"  # squeue shows its first eight letters
         executor.update_parameters(job_name=name, **self.parameters())
         try:
             with job_environment():
-                tasks = [ArrayTask(worker.message(job, self.logging)) for job in jobs]
+                tasks = [ArrayTask(worker.message(job, logging)) for job in jobs]
                 submitted = executor.submit_array(tasks)
         except (FailedJobError, FailedSubmissionError) as error:
             message = " ".join(str(error).split())
-            raise SlurmError(f"hydra/launcher=slurm: sbatch rejected the jobs: {message}") from error
+            raise ValueError(f"hydra/launcher=slurm: sbatch rejected the jobs: {message}") from error
         return [job.job_id for job in submitted]
 
     def parameters(self) -> dict[str, Any]:
@@ -123,26 +92,25 @@ class SlurmLauncher(Launcher):
         srun does not inherit cpus_per_task since SLURM 22.05. A process that crashes ends the other processes of
         its run, which would otherwise wait for it.
         """
-        chosen = self.settings
         optional = {
-            "partition": chosen.partition,
-            "account": chosen.account,
-            "qos": chosen.qos,
-            "gpus_per_node": chosen.gpus_per_node,
-            "mem": None if chosen.mem_gb is None else f"{round(chosen.mem_gb * 1024)}M",
+            "partition": self.partition,
+            "account": self.account,
+            "qos": self.qos,
+            "gpus_per_node": self.gpus_per_node,
+            "mem": None if self.mem_gb is None else f"{round(self.mem_gb * 1024)}M",
         }
         return {
             **{name: value for name, value in optional.items() if value is not None},
-            "nodes": chosen.nodes,
-            "ntasks_per_node": chosen.tasks_per_node,
-            "cpus_per_task": chosen.cpus_per_task,
-            "time": chosen.timeout_min,
-            "signal_delay_s": chosen.signal_delay_s,
-            "array_parallelism": chosen.max_jobs_at_once,
-            "setup": list(chosen.setup),
-            "srun_args": [f"--cpus-per-task={chosen.cpus_per_task}", "--kill-on-bad-exit=1"],
+            "nodes": self.nodes,
+            "ntasks_per_node": self.tasks_per_node,
+            "cpus_per_task": self.cpus_per_task,
+            "time": self.timeout_min,
+            "signal_delay_s": self.signal_delay_s,
+            "array_parallelism": self.max_jobs_at_once,
+            "setup": list(self.setup),
+            "srun_args": [f"--cpus-per-task={self.cpus_per_task}", "--kill-on-bad-exit=1"],
             "stderr_to_stdout": True,
-            "additional_parameters": {"requeue": True, **chosen.additional_parameters},
+            "additional_parameters": {"requeue": True, **self.additional_parameters},
         }
 
 
@@ -174,7 +142,7 @@ class ArrayTask:
         self.message = message
 
     def __call__(self) -> None:
-        """Write the result of `worker.run`, or the reason for its failure, which is also raised to stop submitit."""
+        """Write the result of `worker.run`, or the reason for its failure; the error also stops submitit."""
         from submitit import JobEnvironment
 
         environment = JobEnvironment()
@@ -198,9 +166,8 @@ class ArrayTask:
         try:
             write_outcome(environment, {"result": worker.run(self.message)})
         except Exception as error:
-            reason = worker.reason(error)
-            write_outcome(environment, {"failed": reason})
-            raise worker.RefusedError(reason) from error
+            write_outcome(environment, {"failed": worker.reason(error)})
+            raise
 
     def checkpoint(self) -> "DelayedSubmission":
         """The task that submitit starts when the requeued job runs again: the same one, resumed from its checkpoint."""

@@ -1,46 +1,33 @@
-"""`-m`: runs every job of a sweep, or what a table still lacks, records the sweep, and prints its table and verdict.
+"""`-m`: runs every job of a sweep, or what a table still lacks, records the sweep, and prints its table and verdict."""
 
-Hydra imports this file at every start, so what is slow to import is imported where it is used.
-"""
+from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
-from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn
-from hydra.errors import CompactHydraException, InstantiationException
-from hydra.plugins.sweeper import Sweeper
-from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig
+from omegaconf import OmegaConf
 
 from ner_experiments.analysis.sequential import levels
-from ner_experiments.config import compose
+from ner_experiments.config import compose, launch_settings
 from ner_experiments.config.choices import parse, parse_one
 from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.launch import summary
 from ner_experiments.launch.checks import check_jobs
 from ner_experiments.launch.sweep_progress import save_reasons
 from ner_experiments.launch.worker import Outcome
-from ner_experiments.tables import sweeps
+from ner_experiments.tables import looks, scores, sweep_registration, sweeps
 from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
+from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
+from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils import locks
 from ner_experiments.utils.checks import are_seeds, is_count, list_of
-
-if TYPE_CHECKING:
-    from ner_experiments.tables.scores import Page
-
-
-@dataclass
-class TableSweeperConfig:
-    """`hydra/sweeper=table` has no settings: the sweep comes with the task, see `TableSweeper.setup`."""
-
-    _target_: str = "hydra_plugins.ner_experiments_plugins.TableSweeper"
+from ner_experiments.utils.terminal import print_markdown
 
 
 @dataclass(frozen=True)
@@ -65,104 +52,77 @@ class Sweep:
         return output_dir(self.extra_overrides)
 
 
-class TableSweeper(Sweeper):
-    """Runs the `Sweep` that comes with the task. A failed job stops no other."""
+class Launch:
+    """Runs jobs by the launcher of a command line."""
 
-    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Take the checked sweep from the task's attribute `plan`, so that nothing of it has to be text again."""
-        self.plan = getattr(task_function, "plan", None)
-        try:
-            self.launcher = Plugins.instance().instantiate_launcher(
-                hydra_context=hydra_context, task_function=task_function, config=config
-            )
-        except InstantiationException as error:
-            exit_refused(error.__cause__ or error)
+    def __init__(self, line: CommandLine) -> None:
+        self.launcher: Any = OmegaConf.to_object(launch_settings.composed(line.hydra).launcher)
+        self.logging = launch_settings.logging(line.hydra)
 
-    def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
-        """Run the sweep. A user error ends the process in one line."""
-        assert isinstance(self.plan, Sweep)
-        try:
-            self.launch_and_show(self.plan)
-        except (ValueError, OSError) as error:
-            exit_refused(error)
-        return []
-
-    def launch_and_show(self, sweep: Sweep) -> None:
-        from ner_experiments.tables import looks, scores  # slow to import: SciPy
-
-        table = sweep.table if sweep.jobs is None else sweeps.named(sweep.table, sweep.output)
-        registration = registered(sweep, table)
-        if sweep.jobs is not None:
-            table = sweeps.record(table, sweep.output)
-        table = sweeps.add_to_record(table, sweep.output, sweep.seeds, sweep.looks)
-        if sweep.looks:
-            results = self.launch_looks(replace(table, looks=tuple(sweep.looks)), sweep.extra_overrides)
-        elif sweep.jobs is None:
-            jobs, finished = unfinished(table, sweep.extra_overrides, sweep.seeds)
-            print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
-            results = self.launch(named(table, jobs, sweep.extra_overrides, registration)) if jobs else []
-        else:
-            results = self.launch(named(table, sweep.jobs, sweep.extra_overrides, registration))
-        page = looks.at_looks(scores.collect(table, sweep.extra_overrides))
-        failed = summary.show(results, finished=summary.finished_runs(page)) if results else 0
-        show_table(page, of_a_table=sweep.jobs is None)
-        if failed:
-            sys.exit(1)
-
-    def launch_looks(self, table: Table, extra_overrides: Sequence[str]) -> list[Outcome]:
-        """Add seeds, look by look, to the rows that are not decided; see tables/looks.py."""
-        from ner_experiments.tables import looks, scores  # slow to import: NumPy
-
-        by_label = {it.row.label: it.overrides for it in experiments(table, extra_overrides)}
-        results: list[Outcome] = []
-        seen = 0
-        while True:
-            page = scores.collect(table, extra_overrides)
-            decision = looks.decide(page, table.looks, table.seeds[0])
-            seeds = {seed for row in page.results for seed in row.runs} & {*seeds_of_looks(table)}
-            seeds |= {seed for missing in decision.to_run.values() for seed in missing}
-            sweeps.add_to_record(table, output_dir(extra_overrides), seeds)
-            for line in decision.history[seen:]:
-                print(line, flush=True)
-            seen = len(decision.history)
-            jobs = jobs_of(decision.to_run, by_label)
-            if not jobs:
-                return results
-            print(f"{table.name}: {len(jobs)} runs to do", flush=True)
-            returned = self.launch(named(table, jobs, extra_overrides))
-            results += returned
-            if any(job.failed for job in returned):
-                return results
-
-    def launch(self, jobs: Sequence[Job]) -> list[Outcome]:
+    def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Run all jobs; those that another command is working on are tried again when it has left them."""
-        try:
-            results = self.outcomes(jobs, 0)
-        except CompactHydraException as error:
-            exit_refused(error)
+        results: list[Outcome] = self.launcher.launch(jobs, self.logging)
         while elsewhere := {number: job.busy for number, job in enumerate(results) if job.busy}:
             runs = "1 run is" if len(elsewhere) == 1 else f"{len(elsewhere)} runs are"
             print(f"{runs} being trained by another command; waiting", flush=True)
             free = locks.wait_for_one(list(map(Path, elsewhere.values())))
             again = [number for number, folder in elsewhere.items() if Path(folder) in free]
-            returned = self.outcomes([jobs[number] for number in again], len(jobs))
+            returned = self.launcher.launch([jobs[number] for number in again], self.logging)
             for number, outcome in zip(again, returned, strict=True):
                 results[number] = outcome
         save_reasons(results, jobs)
         return results
 
-    def outcomes(self, jobs: Sequence[Job], first: int) -> list[Outcome]:
-        """The outcomes of jobs, which Hydra's launcher numbers from `first`."""
-        assert self.launcher is not None
-        returned = self.launcher.launch(jobs, initial_job_idx=first)
-        return [Outcome.of(it, job.overrides) for it, job in zip(returned, jobs, strict=True)]
+
+def run(sweep: Sweep, launch: Launch) -> int:
+    """Run the jobs of a sweep, of which a failed one stops no other; record it, show its table, return the status."""
+    table = sweep.table if sweep.jobs is None else sweeps.named(sweep.table, sweep.output)
+    registration = registered(sweep, table)
+    if sweep.jobs is not None:
+        table = sweeps.record(table, sweep.output)
+    table = sweeps.add_to_record(table, sweep.output, sweep.seeds, sweep.looks)
+    if sweep.looks:
+        results = run_looks(replace(table, looks=tuple(sweep.looks)), sweep.extra_overrides, launch)
+    else:
+        jobs = sweep.jobs
+        if jobs is None:
+            jobs, finished = unfinished(table, sweep.extra_overrides, sweep.seeds)
+            print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
+        results = launch(named(table, jobs, sweep.extra_overrides, registration)) if jobs else []
+    page = looks.at_looks(scores.collect(table, sweep.extra_overrides))
+    failed = summary.show(results, finished=summary.finished_runs(page)) if results else 0
+    show_table(page, of_a_table=sweep.jobs is None)
+    return int(failed > 0)
 
 
-def show_table(page: "Page", *, of_a_table: bool) -> None:
+def run_looks(table: Table, extra_overrides: Sequence[str], launch: Launch) -> list[Outcome]:
+    """Add seeds, look by look, to the rows that are not decided; see tables/looks.py."""
+    by_label = {it.row.label: it.overrides for it in experiments(table, extra_overrides)}
+    results: list[Outcome] = []
+    seen = 0
+    while True:
+        page = scores.collect(table, extra_overrides)
+        decision = looks.decide(page, table.looks, table.seeds[0])
+        seeds = {seed for row in page.results for seed in row.runs} & {*seeds_of_looks(table)}
+        seeds |= {seed for missing in decision.to_run.values() for seed in missing}
+        sweeps.add_to_record(table, output_dir(extra_overrides), seeds)
+        for line in decision.history[seen:]:
+            print(line, flush=True)
+        seen = len(decision.history)
+        jobs = [
+            [*by_label[label], f"seed={seed}"] for label, seeds in decision.to_run.items() for seed in seeds
+        ]
+        if not jobs:
+            return results
+        print(f"{table.name}: {len(jobs)} runs to do", flush=True)
+        returned = launch(named(table, jobs, extra_overrides))
+        results += returned
+        if any(job.failed for job in returned):
+            return results
+
+
+def show_table(page: Page, *, of_a_table: bool) -> None:
     """Print the table, or for a sweep of the command line its verdict and how it is called."""
-    from ner_experiments.tables.table_view import TableView  # slow to import: SciPy
-    from ner_experiments.utils.terminal import print_markdown
-
     table = page.table
     if of_a_table:
         print()
@@ -182,16 +142,8 @@ def show_table(page: "Page", *, of_a_table: bool) -> None:
         )
 
 
-def exit_refused(error: BaseException) -> NoReturn:
-    """Print the error in one line, where Hydra would add how to see its traceback, and exit."""
-    print(error, file=sys.stderr)
-    sys.exit(1)
-
-
 def registered(sweep: Sweep, table: Table) -> str:
     """Hash of the registration of a sweep or table, which is written now if that is asked for; "" without one."""
-    from ner_experiments.tables import sweep_registration  # slow to import: SciPy
-
     if sweep.register:
         seeds = sweep.seeds or table.seeds
         found = sweep_registration.register(table, sweep.extra_overrides, seeds, sweep.primary, sweep.output)
@@ -216,10 +168,6 @@ def named(
 def seeds_of_looks(table: Table) -> range:
     """All seeds that the looks of a table may use."""
     return range(table.seeds[0], table.seeds[0] + table.looks[-1])
-
-
-def jobs_of(to_run: Mapping[str, Sequence[int]], overrides: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    return [[*overrides[label], f"seed={seed}"] for label, seeds in to_run.items() for seed in seeds]
 
 
 # The command line

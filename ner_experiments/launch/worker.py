@@ -1,4 +1,4 @@
-"""One job of a sweep, or a single experiment: it is run by `run_job` in whatever process a launcher chose for it.
+"""One job of a sweep, or a single experiment: it is run by `run` in whatever process a launcher chose for it.
 
 `python -m ner_experiments.launch.worker` is a process that runs one job after another. Each line on stdin is a job: a
 JSON list of a path and the job's `message`. The outcome is written to the path, as JSON. With `--job FILE`, where the
@@ -15,18 +15,15 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from queue import Queue
 from textwrap import shorten
 from threading import Thread
 from typing import Any
 
-from hydra.core.utils import JobReturn, JobStatus, configure_log
-from hydra.errors import CompactHydraException
-from omegaconf import DictConfig, OmegaConf
+from hydra.core.utils import configure_log
+from omegaconf import OmegaConf
 
 from ner_experiments.config.job import Job, config_of
 from ner_experiments.utils.files import atomic_write
@@ -35,38 +32,18 @@ from ner_experiments.utils.garbage import exit_without_collecting, paused_garbag
 Message = Mapping[str, Any]
 
 
-class RefusedError(CompactHydraException):
-    """The reason why a job failed, in one line. Hydra prints it without a traceback."""
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a job, by its overrides: the result of `run_job`, or in one line why it failed."""
+    """The outcome of a job, by its overrides: the result of `run`, or in one line why it failed."""
 
     overrides: Sequence[str]
     result: Mapping[str, Any] = field(default_factory=dict)
     failed: str = ""
 
-    @classmethod
-    def of(cls, returned: JobReturn, overrides: Sequence[str]) -> Outcome:
-        """The outcome of a job from any launcher of Hydra."""
-        try:
-            with redirect_stderr(StringIO()):  # Hydra writes a line of its own before it raises a job's error
-                return cls(overrides, result=returned.return_value)
-        except Exception as error:
-            return cls(overrides, failed=reason(error))
-
     @property
     def busy(self) -> str | None:
         """The run's folder, if another process is working on it."""
         return self.result.get("busy")
-
-    def for_hydra(self) -> JobReturn:
-        """The outcome in the form that a launcher of Hydra returns."""
-        status = JobStatus.FAILED if self.failed else JobStatus.COMPLETED
-        returned = JobReturn(overrides=[*self.overrides], status=status)
-        returned.return_value = RefusedError(self.failed) if self.failed else self.result
-        return returned
 
 
 def hide_statistics_of_torch() -> None:
@@ -110,40 +87,25 @@ def outcome(message: Message) -> dict[str, Any]:
     try:
         return {"result": run(message)}
     except Exception as error:
-        if not isinstance(error, RefusedError | ValueError | OSError):  # these are user errors
+        if not isinstance(error, ValueError | OSError):  # these are user errors
             traceback.print_exc()
         return {"failed": reason(error)}
 
 
-def logging_of(config: DictConfig) -> dict[str, Any]:
-    """The settings of Hydra for the logging of jobs, as plain values."""
-    job_logging = OmegaConf.to_container(config.hydra.job_logging, resolve=True)
-    return {"job_logging": job_logging, "verbose": config.hydra.verbose}
-
-
 def message(job: Job, logging: Mapping[str, Any]) -> Message:
-    """All that a process needs to run a job: its composed config, and `logging_of` the sweep."""
+    """All that a process needs to run a job: its composed config, and `launch_settings.logging`."""
     return {"config": job.config(), "logging": logging}
 
 
-def run(message: Message) -> dict[str, Any]:
-    """The result of a job, as `run_job`. Configures logging as Hydra does."""
+def run(message: Message, *, wait: bool = False) -> dict[str, Any]:
+    """The result of `train.train`; without `wait`, the folder as "busy" if another process is working on the run.
+
+    Configures logging as Hydra does.
+    """
     hide_statistics_of_torch()
     settings = OmegaConf.create(message["logging"])
     configure_log(settings.job_logging, settings.verbose)
-    return run_job(config_of(message["config"]))
-
-
-def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
-    """The result of `train.train`; without `wait`, the folder as "busy" if another process is working on the run.
-
-    Raises `RefusedError` for a user error.
-    """
-    train = import_train()
-    try:
-        return train(cfg, wait=wait)
-    except (ValueError, OSError) as error:
-        raise RefusedError(reason(error)) from error
+    return import_train()(config_of(message["config"]), wait=wait)
 
 
 def import_train() -> Callable[..., dict[str, Any]]:
@@ -167,8 +129,6 @@ def outcome_of_process(path: Path, overrides: Sequence[str], status: int) -> Out
 
 def reason(error: BaseException) -> str:
     """An error in one line, followed by the path of its traceback. The class is left out for user errors."""
-    if isinstance(error, RefusedError):
-        return str(error)
     text = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
     return " ".join([shorten(text, 600, placeholder=" ..."), *getattr(error, "__notes__", [])])
 

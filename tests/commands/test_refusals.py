@@ -80,16 +80,17 @@ COMMANDS = refused("""
 -m table=yang2020_table12 seeds=[1,4294967296] data=toy_en -> seed must be at least 0
 -m table=yang2020_table12 data=weibo -> weibo: not found in
 -m hydra/sweeper=optuna words=vectors layers=1,2 model=residual -> words=vectors needs words.input.path
--m hydra/launcher=basic hydra/sweeper=basic trainer=ddp seed=1,2 -> requires hydra/launcher=local or slurm
+-m hydra/launcher=basic trainer=ddp seed=1,2 -> requires hydra/launcher=local or slurm
 -m hydra/launcher=basic table=yang2020_table12 data=toy_en trainer=ddp -> requires hydra/launcher=local or slurm
 -m hydra/launcher=basic hydra/sweeper=optuna trainer.devices=1,2 -> requires hydra/launcher=local or slurm
--m hydra/sweeper=basic seed=range(0) -> seed=range(0): no value, so there is nothing to run
+-m seed=range(0) -> seed=range(0): no value, so there is nothing to run
 -m layers=1,2 model=residual seed=glob(*) -> seed=glob(*): no value, so there is nothing to run
 -m data=glob(zzz*) -> data=glob(zzz*): no value, so there is nothing to run
 -m chars=none,cnn words=none -> all are none, so the tagger has no input
 -m model=parallel,residual penalty=orthogonality -> penalty: OrthogonalityPenalty needs parallel units,
 -m hydra/sweeper=optuna model=parallel,residual penalty=orthogonality -> penalty: OrthogonalityPenalty needs
--m hydra/sweeper=basic penalty=none,orthogonality -> penalty: OrthogonalityPenalty needs
+-m hydra/sweeper=basic seed=1,2 -> hydra/sweeper has no 'basic'; there are: optuna, table (
+-m penalty=none,orthogonality -> penalty: OrthogonalityPenalty needs
 -m table=yang2020_table12 data=toy_en penalty=orthogonality -> penalty: OrthogonalityPenalty needs
 +init_from={penalty:{_target_:ner_experiments.modules.penalty.OrthogonalityPenalty,weight:0.1}} -> penalty: Orthog
 seed=0 -m layers=0 -> no part of this experiment has a number of layers

@@ -135,6 +135,5 @@ def test_a_value_outside_its_range_is_refused_where_it_is_used(
 
 @pytest.mark.parametrize(("name", "value"), LAUNCHER.items())
 def test_a_launcher_refuses_a_value_outside_its_range(name: str, value: float) -> None:
-    settings = {"jobs": 0, "jobs_per_gpu": 0, "gpus": None, "gpus_per_job": 1, "minutes": 0.0, name: value}
     with pytest.raises(ValueError, match=f"{name} must be at least"):
-        LocalLauncher(**settings)
+        LocalLauncher(**{name: value})

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ner_experiments.config.job import Job
 from ner_experiments.launch import local, packing
 from ner_experiments.launch.sweep_progress import SweepProgress
 from ner_experiments.launch.worker import Outcome
@@ -74,16 +75,15 @@ def events(states: Path) -> list[str]:
 
 
 def launcher(*devices: str, **settings: Any) -> local.LocalLauncher:
-    defaults: dict[str, Any] = {"jobs": 0, "jobs_per_gpu": 0, "gpus": None, "gpus_per_job": 1, "minutes": 0.0}
-    found = local.LocalLauncher(**(defaults | settings))
-    found.slots, found.logging = [*devices], {"job_logging": None, "verbose": False}
+    found = local.LocalLauncher(**settings)
+    found.slots = [*devices]
     return found
 
 
 def launch(found: local.LocalLauncher, *seeds: int) -> list[Outcome]:
     """The outcomes of jobs."""
-    jobs = found.launch([[f"seed={seed}", f"output_dir={os.environ['STATES']}/runs"] for seed in seeds], 0)
-    return [Outcome.of(job, job.overrides or []) for job in jobs]
+    place = f"output_dir={os.environ['STATES']}/runs"
+    return found.launch([Job((f"seed={seed}", place)) for seed in seeds], {})
 
 
 def sweep(folder: str) -> None:
@@ -91,4 +91,4 @@ def sweep(folder: str) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         install(Path(folder), monkeypatch)
         monkeypatch.setattr(tempfile, "tempdir", folder)
-        launcher("0", jobs_per_gpu=2).launch([["seed=5", f"data.name={name}"] for name in "ab"], 0)
+        launcher("0", jobs_per_gpu=2).launch([Job(("seed=5", f"data.name={name}")) for name in "ab"], {})

@@ -36,17 +36,16 @@ if "preloaded" not in sys.modules:  # it is in a forked process
 
 def run_jobs_here() -> None:
     """Let `hydra/launcher=local` run jobs in this process, unless it gets settings or a job has several processes."""
-    from ner_experiments.config.job import as_job
     from ner_experiments.config.processes import num_processes
     from ner_experiments.launch import local
 
     launch = local.LocalLauncher.launch
 
-    def here(self: local.LocalLauncher, jobs: Sequence[Sequence[str]], initial_job_idx: int) -> Any:
-        several = any(num_processes(as_job(overrides).cfg) > 1 for overrides in jobs)
+    def here(self: local.LocalLauncher, jobs: Sequence[Any], logging: Any) -> Any:
+        several = any(num_processes(job.cfg) > 1 for job in jobs)
         if self.jobs or self.minutes or self.gpus or several:
-            return launch(self, jobs, initial_job_idx)
-        return local.BasicLauncher.launch(self, jobs, initial_job_idx)
+            return launch(self, jobs, logging)
+        return local.BasicLauncher().launch(jobs, logging)
 
     local.LocalLauncher.launch = here
 

@@ -58,12 +58,11 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
 
     def work(self: Any, tasks: Sequence[local.Task], packing: Packing) -> list[Outcome]:
         started.append(packing.at_a_time)
-        return [Outcome(task.job) for task in tasks]
+        return [Outcome(task.job.overrides) for task in tasks]
 
     monkeypatch.setattr(local, "usable_cores", lambda: cores)
     monkeypatch.setattr(LocalLauncher, "work", work)
-    launcher = LocalLauncher(jobs=0, jobs_per_gpu=0, gpus=None, gpus_per_job=1, minutes=0.0)
-    launcher.launch([[*TINY, f"seed={seed}"] for seed in range(number)], 0)
+    LocalLauncher().launch([Job((*TINY, f"seed={seed}")) for seed in range(number)], {})
     assert started == [min(cores, number)]
     side_by_side_said = (
         "2 jobs, 2 at a time (2 cores); with hydra/launcher=basic they would run one after another\n"
@@ -76,35 +75,29 @@ def test_the_largest_models_start_first(monkeypatch: pytest.MonkeyPatch) -> None
 
     def work(self: Any, tasks: Sequence[local.Task], packing: Packing) -> list[Outcome]:
         started.extend(" ".join(tasks[number].job.overrides) for number in packing.waiting)
-        assert all(sweep[task.number] == [*task.job.overrides] for task in tasks)
-        return [Outcome(task.job) for task in tasks]
+        return [Outcome(task.job.overrides) for task in tasks]
 
     monkeypatch.setattr(local, "usable_cores", lambda: 2)
     monkeypatch.setattr(LocalLauncher, "work", work)
-    launcher = LocalLauncher(jobs=0, jobs_per_gpu=0, gpus=None, gpus_per_job=1, minutes=0.0)
     layers = [f"model=residual layers={n}" for n in (1, 3, 2)]
     broken = "model=lstm model._target_=ner_experiments.models.Missing"
-    sweep = [line.split() for line in (broken, *layers, *layers)]
-    launcher.launch(sweep, 0)
+    LocalLauncher().launch([Job(tuple(line.split())) for line in (broken, *layers, *layers)], {})
     assert started == [layers[1], layers[1], layers[2], layers[2], layers[0], layers[0], broken]
     started.clear()
-    sweep = [["trainer.patience=8"], ["seed=3"], ["seed=2"]]
-    launcher.launch(sweep, 0)
-    assert started == ["trainer.patience=8", "seed=3", "seed=2"]
+    of_one_size = ["trainer.patience=8", "seed=3", "seed=2"]
+    LocalLauncher().launch([Job((item,)) for item in of_one_size], {})
+    assert started == of_one_size
 
 
 def test_the_basic_launcher_runs_jobs_here_with_the_composed_config(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran: list[Any] = []
-    result = {"here": os.getpid(), "folder": "none/seed-1", "seconds": 0.0}
-    monkeypatch.setattr(local.worker, "run_job", lambda cfg: ran.append(cfg) or result)
-    launcher = local.BasicLauncher()
-    launcher.logging = {"job_logging": None, "verbose": False}
+    result = {"folder": "none/seed-1", "seconds": 0.0}
+    monkeypatch.setattr("ner_experiments.train.train", lambda cfg, wait: ran.append(cfg) or result)
     jobs = [Job(("layers=1", "model=residual", f"seed={seed}"), "mine", "a b") for seed in (1, 2)]
-    results = launcher.launch(jobs, 0)
-    assert [job.overrides for job in results] == [[*job.overrides] for job in jobs]
-    assert all(job.return_value == result for job in results)
+    results = local.BasicLauncher().launch(jobs, {"job_logging": None, "verbose": False})
+    assert results == [Outcome(job.overrides, result) for job in jobs]
     assert [(cfg.seed, cfg.sweep.name, cfg.sweep.row) for cfg in ran] == [
         (1, "mine", "a b"),
         (2, "mine", "a b"),
@@ -127,7 +120,7 @@ def test_the_time_of_a_job_begins_when_its_worker_gets_it(
     process: Any = SimpleNamespace(pid=0, poll=lambda: None, stdin=BytesIO())
     task = local.Task(0, Job(()), {}, several=False)
     worker = local.Worker(process, Slot(), task, tmp_path / "0.json", started=now)
-    launcher = LocalLauncher(jobs=1, jobs_per_gpu=0, gpus=None, gpus_per_job=1, minutes=1.0)
+    launcher = LocalLauncher(jobs=1, minutes=1.0)
     now = 59.0
     worker.give(task, tmp_path / "1.json")
     now = 118.0

@@ -7,21 +7,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import optuna
 import pytest
-from hydra.core.utils import JobReturn
-from optuna.samplers import RandomSampler, TPESampler
+from omegaconf import OmegaConf
+from optuna.samplers import TPESampler
 from sqlalchemy import Engine, event
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.config.job import Job
-from ner_experiments.launch.search import OptunaSweeper, proposal_seed
+from ner_experiments.launch import search
 from ner_experiments.launch.search_space import read_space
+from ner_experiments.launch.search_study import OptunaSweeper, proposal_seed
 from ner_experiments.launch.worker import Outcome
 
 ROOT = ["data=toy_en", "model=stacked"]
@@ -45,21 +44,26 @@ class KilledError(BaseException):
     """As SIGKILL: nothing after the job is executed."""
 
 
-class MadeUp(OptunaSweeper):
-    """A sweeper whose jobs return a score that their settings alone decide. kill: the number of jobs it survives."""
+class MadeUp:
+    """A search whose jobs return a score that their settings alone decide. kill: the number of jobs it survives."""
 
     def __init__(
-        self, sampler: Any = TPESampler, *, kill: int = -1, broken: str = "", **settings: Any
+        self,
+        sampler: str = "TPESampler",
+        *,
+        kill: int = -1,
+        broken: str = "",
+        n_trials: int = 12,
+        **settings: Any,
     ) -> None:
-        chosen = {"n_trials": 12, "n_jobs": 1, "study_name": None, "storage": None, **settings}
-        super().__init__(partial(sampler, seed=1), **chosen)
+        chosen = OmegaConf.create({"_target_": f"optuna.samplers.{sampler}", "seed": 1})
+        self.settings = OptunaSweeper(sampler=chosen, n_trials=n_trials, **settings)
         self.jobs: list[list[str]] = []
         self.batches: list[int] = []
         self.kill, self.broken = kill, broken
 
-    def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
-        self.plan = read_space(arguments)
-        return super().sweep([])
+    def sweep(self, arguments: list[str]) -> int:
+        return search.run(read_space(arguments), self.settings, self.launch)
 
     def launch(self, jobs: Sequence[Job]) -> list[Outcome]:
         self.batches.append(len(jobs))
@@ -91,9 +95,8 @@ def score_of(overrides: Sequence[str]) -> float:
 
 
 def run(sweeper: MadeUp, output: Path, arguments: list[str]) -> search_trials.Search:
-    """The search after the sweeper's command, which exits if a trial failed."""
-    with suppress(SystemExit):
-        sweeper.sweep([*arguments, f"output_dir={output}"])
+    """The search after the sweeper's command."""
+    sweeper.sweep([*arguments, f"output_dir={output}"])
     (path,) = output.glob("searches/*/search.json")
     return search_trials.read(path)
 
@@ -191,7 +194,7 @@ def test_jobs_are_launched_in_batches(tmp_path: Path) -> None:
     assert sweeper.batches == [6, 6, 4]
 
 
-@pytest.mark.parametrize("sampler", [TPESampler, RandomSampler])
+@pytest.mark.parametrize("sampler", ["TPESampler", "RandomSampler"])
 @pytest.mark.parametrize("n_jobs", [1, 4])
 def test_every_point_of_a_small_space_is_run_once_and_the_search_ends(
     sampler: Any, n_jobs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -231,8 +234,7 @@ def test_a_failed_trial_is_recorded_and_printed_and_the_search_continues(
     study = optuna.load_study(study_name=found.name, storage=f"sqlite:///{path}")
     assert {study.trials[trial.number].state.name for trial in found.failed} == {"FAIL"}
     still = MadeUp(n_trials=6, broken="layers=2")
-    with pytest.raises(SystemExit, match=r"^1$"):
-        still.sweep([*SMALL, f"output_dir={tmp_path}"])
+    assert still.sweep([*SMALL, f"output_dir={tmp_path}"]) == 1
     assert [job[3] for job in still.jobs] == ["layers=2", "layers=2"]
     repaired = MadeUp(n_trials=6)
     assert len(run(repaired, tmp_path, SMALL).ranked) == 4
@@ -254,25 +256,12 @@ def test_a_trial_with_a_failed_seed_has_no_score(tmp_path: Path) -> None:
     assert [trial.state for trial in found.trials] == ["failed", "failed"]
 
 
-def refused(
-    sweeper: OptunaSweeper, overrides: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="1"):
-        sweeper.sweep(overrides)
-    assert re.search(message, capsys.readouterr().err, re.MULTILINE)
-
-
-def test_a_study_is_not_continued_with_other_settings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_is_not_continued_with_other_settings(tmp_path: Path) -> None:
     run(MadeUp(n_trials=2, study_name="mine"), tmp_path, WIDE)
     assert (tmp_path / "searches/mine/study.db").exists()
-    refused(
-        MadeUp(study_name="mine"),
-        [*SMALL, f"output_dir={tmp_path}"],
-        r"^mine was started with other settings: layers=range\(1,6\) .*, now layers=range\(1,4\)",
-        capsys,
-    )
+    message = r"^mine was started with other settings: layers=range\(1,6\) .*, now layers=range\(1,4\)"
+    with pytest.raises(ValueError, match=message):
+        run(MadeUp(study_name="mine"), tmp_path, SMALL)
     assert (
         len(run(MadeUp(n_trials=3, study_name="mine"), tmp_path, [*WIDE[::-1], "logger=wandb"]).ranked) == 3
     )
@@ -303,12 +292,9 @@ def test_trials_on_other_data_are_those_of_a_search_of_its_own(
     message = f"{first} has trials of other data, whose scores cannot be compared with new ones; this search is {own}"
     assert capsys.readouterr().out.count(message) == 2
     of("a", study_name="named")
-    with pytest.raises(SystemExit):
+    message = "^named has trials of other data, .*; choose another hydra.sweeper.study_name$"
+    with pytest.raises(ValueError, match=message):
         of("b", study_name="named")
-    assert capsys.readouterr().err == (
-        "named has trials of other data, whose scores cannot be compared with new ones; choose another "
-        "hydra.sweeper.study_name\n"
-    )
 
 
 def test_trials_by_other_code_are_those_of_a_search_of_its_own(
@@ -335,25 +321,17 @@ def test_a_study_can_be_stored_in_another_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("storage", ["nonsense", "sqlite:////nowhere/at/all.db"])
-def test_a_database_that_cannot_be_opened_is_named(
-    storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    message = rf"^the database of the search, {storage}, cannot be opened: \S"
-    refused(MadeUp(storage=storage), [*WIDE, f"output_dir={tmp_path}"], message, capsys)
+def test_a_database_that_cannot_be_opened_is_named(storage: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=rf"^the database of the search, {storage}, cannot be opened: \S"):
+        run(MadeUp(storage=storage), tmp_path, WIDE)
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "searches").touch()
-    message = rf"^\[Errno 20\] Not a directory: '{tmp_path}/searches/mine'$"
-    refused(MadeUp(study_name="mine"), [*WIDE, f"output_dir={tmp_path}"], message, capsys)
-
-
-def test_a_damaged_database_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_database_is_named(tmp_path: Path) -> None:
     run(MadeUp(n_trials=1, study_name="mine"), tmp_path, WIDE)
     path = tmp_path / "searches/mine/study.db"
     path.write_bytes(b"no database" * 1000)
-    message = f"^the database of the search, {path}, cannot be opened: "
-    refused(MadeUp(study_name="mine"), [*WIDE, f"output_dir={tmp_path}"], message, capsys)
+    with pytest.raises(ValueError, match=f"^the database of the search, {path}, cannot be opened: "):
+        run(MadeUp(study_name="mine"), tmp_path, WIDE)
 
 
 def test_a_search_that_requests_fewer_trials_than_it_has_shows_them(
@@ -390,7 +368,7 @@ def test_two_commands_that_are_killed_at_any_moment_run_no_point_twice(tmp_path:
 def test_the_setting_that_matters_is_the_important_one(tmp_path: Path) -> None:
     """An oracle by hand: without layers the made-up score depends on the rate, and on the width hardly."""
     ranges = ["optimizer.lr=tag(log,interval(0.0001,0.1))", "model.hidden_size=choice(50,100)"]
-    found = run(MadeUp(RandomSampler, n_trials=30), tmp_path, [*ROOT, *ranges])
+    found = run(MadeUp("RandomSampler", n_trials=30), tmp_path, [*ROOT, *ranges])
     assert found.importance["optimizer.lr"] > 0.9
     assert found.importance["model.hidden_size"] < 0.1
     assert sum(found.importance.values()) <= 1
@@ -426,7 +404,6 @@ def test_the_tables_are_those_of_the_trials(tmp_path: Path, capsys: pytest.Captu
     assert command in lines
 
 
-def test_the_sweeper_is_registered_without_importing_optuna() -> None:
-    """Hydra imports the plugins at every start."""
-    code = "import hydra_plugins.ner_experiments_plugins, sys; sys.exit('optuna' in sys.modules)"
+def test_the_command_line_imports_optuna_only_for_a_search() -> None:
+    code = "import ner_experiments.commands.train, sys; sys.exit('optuna' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,9 +6,10 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
+from ner_experiments.commands.train import with_new_keys
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.config.job import Job, config_of
-from ner_experiments.launch.worker import Outcome, RefusedError, reason
+from ner_experiments.launch.worker import reason
 
 
 def with_note(error: Exception) -> Exception:
@@ -27,14 +28,12 @@ def with_note(error: Exception) -> Exception:
 )
 def test_a_failure_is_one_line_wherever_it_is_reported(error: Exception, line: str) -> None:
     assert reason(error) == line
-    assert Outcome.of(Outcome([], failed=line).for_hydra(), []) == Outcome([], failed=line)
 
 
 def test_of_a_long_failure_the_traceback_can_still_be_found() -> None:
     line = reason(with_note(ValueError("and more " * 500)))
     assert line.endswith(" ... (traceback: here)")
     assert len(line) < 640
-    assert reason(RefusedError(line)) == line
 
 
 @pytest.mark.parametrize(
@@ -52,10 +51,11 @@ def test_of_a_long_failure_the_traceback_can_still_be_found() -> None:
     ],
 )
 def test_a_job_has_the_config_that_hydra_composes(overrides: list[str]) -> None:
-    """The config that reaches a worker, as a line of JSON; and for a launcher of Hydra, the overrides of it."""
+    """The config that reaches a worker, as a line of JSON."""
     job = Job(tuple(overrides), "mine", 'a "b" 1')
     with hydra_context():
-        expected = hydra.compose(CONFIG_NAME, overrides=[*job])
+        expected = hydra.compose(CONFIG_NAME, overrides=with_new_keys(overrides))
+    expected.sweep.update(name="mine", row=job.row)
     found = config_of(json.loads(json.dumps(job.config())))
     assert found == expected
     assert repr(OmegaConf.to_container(found)) == repr(OmegaConf.to_container(expected))
