@@ -1,6 +1,5 @@
 """Batch plans: nothing lost, nothing over the budget, little padding; seed and epoch alone decide."""
 
-import os
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,14 +10,12 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lightning.pytorch import LightningModule, Trainer
-from read_files import read_columns
 
 from ner_experiments.data.batches import Batching, Plan, SentenceCount, TokenBudget
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 
-DATA = os.environ.get("NER_DATA_DIR")
 seeded = settings(derandomize=True, deadline=None)
 
 lengths = st.lists(st.integers(1, 60), min_size=1, max_size=80).map(np.array)
@@ -155,17 +152,6 @@ def test_padding_on_lengths_like_conll2003() -> None:
     assert (len(lengths), round(lengths.mean())) == (14041, 15)
     assert padding(plan(TokenBudget(2048), lengths), lengths) <= 0.03
     assert padding(TokenBudget(2048).in_order(lengths), lengths) <= 0.03
-
-
-@pytest.mark.skipif(DATA is None, reason="NER_DATA_DIR is not set")
-@pytest.mark.parametrize(("split", "most"), [("eng.train", 0.03), ("eng.testa", 0.08), ("eng.testb", 0.09)])
-def test_padding_on_conll2003(split: str, most: float) -> None:
-    """With a quarter of train's sentences, dev's and test's batches reach further."""
-    sentences = read_columns(Path(str(DATA)) / "conll2003" / split, columns={"word": 0, "tag": 3})
-    lengths = np.array([len(sentence) for sentence in sentences])
-    for epoch in range(5):
-        assert padding(plan(TokenBudget(2048), lengths, epoch=epoch), lengths) <= most
-    assert padding(TokenBudget(2048).in_order(lengths), lengths) <= most
 
 
 class Recorder(LightningModule):

@@ -5,6 +5,7 @@ import re
 import shutil
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import huggingface_hub
@@ -211,90 +212,77 @@ def test_a_path_that_is_no_name_is_not_looked_up(path: str, tmp_path: Path) -> N
     assert str(error.value) == f"{path}: no such folder; {ADVICE}"
 
 
-@pytest.mark.parametrize(
-    ("file", "names"),
-    [
-        ("config.json", "config.json or bert_config.json"),
-        ("vocab.txt", "tokenizer.json or vocab.txt"),
-        ("model.safetensors", "model.safetensors or pytorch_model.bin"),
-    ],
-)
-def test_a_folder_that_lacks_a_file_says_which(folder: Path, file: str, names: str) -> None:
-    (folder / file).unlink()
-    with pytest.raises(ValueError, match=f"tiny: a folder with a BERT must hold {names}$"):
-        output(str(folder))
-
-
-def test_a_model_of_another_kind_is_refused(folder: Path) -> None:
-    edit(folder / "config.json", model_type="roberta")
-    with pytest.raises(ValueError, match=r"config\.json: model_type must be bert or ernie, got 'roberta'$"):
-        output(str(folder))
-
-
-def test_a_vocabulary_without_the_special_pieces_is_refused(folder: Path) -> None:
-    write_vocabulary(folder, ["[PAD]", "[UNK]", *VOCABULARY[len(SPECIAL) :]])
-    message = r"vocab.txt: the vocabulary must hold \[CLS\], \[SEP\], \[UNK\]; it lacks \[CLS\], \[SEP\]$"
-    with pytest.raises(ValueError, match=message):
-        output(str(folder))
-
-
-def test_a_vocabulary_larger_than_the_model_is_refused(folder: Path) -> None:
-    write_vocabulary(folder, [*VOCABULARY, "more"])
-    size = len(VOCABULARY)
-    message = f"vocab.txt: {size + 1} pieces, but the model's config has vectors for {size}$"
-    with pytest.raises(ValueError, match=message):
-        output(str(folder))
-
-
-def test_missing_weights_are_not_made_up(folder: Path) -> None:
-    weights = load_file(folder / "model.safetensors")
-    lost = "encoder.layer.1.output.dense.weight"
-    del weights[lost]
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    message = f"model.safetensors: 1 of the model's weights are missing: {lost} ...$"
-    with pytest.raises(ValueError, match=message):
-        output(str(folder))
-
-
 def read(folder: Path) -> Pieces:
     return fitted(Pieces(path=str(folder), max_length=40, overlap=10), random_text(3))
 
 
+def without_a_weight(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def having(name: str, content: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
 CUT_OFF = "not JSON (Expecting property name enclosed in double quotes at character 2)"
-DAMAGED = {
-    "config.json": {
-        b"{": CUT_OFF,
-        b"": "not JSON (Expecting value at character 1)",
-        b"[]": "expected a JSON object",
-        b"\xff": "not UTF-8 (invalid start byte at byte 1)",
-    },
-    "tokenizer_config.json": {b"{": CUT_OFF, b"[]": "expected a JSON object"},
-    "vocab.txt": {b"a\n\xe9\n": "not UTF-8 (invalid continuation byte at byte 3)"},
-    "tokenizer.json": {
-        b"{": "expected a tokenizer as JSON: EOF while parsing an object at line 1 column 1",
-        b"\xff": "not UTF-8 (invalid start byte at byte 1)",
-    },
-}
-CASES = [(name, content, rule) for name, rules in DAMAGED.items() for content, rule in rules.items()]
+REFUSED: list[tuple[Callable[[Path], object], str]] = [
+    *(
+        (lambda folder, file=file: (folder / file).unlink(), f": a folder with a BERT must hold {names}")
+        for file, names in (
+            ("config.json", "config.json or bert_config.json"),
+            ("vocab.txt", "tokenizer.json or vocab.txt"),
+            ("model.safetensors", "model.safetensors or pytorch_model.bin"),
+        )
+    ),
+    (
+        lambda folder: edit(folder / "config.json", model_type="roberta"),
+        "/config.json: model_type must be bert or ernie, got 'roberta'",
+    ),
+    (
+        lambda folder: write_vocabulary(folder, ["[PAD]", "[UNK]", *VOCABULARY[len(SPECIAL) :]]),
+        "/vocab.txt: the vocabulary must hold [CLS], [SEP], [UNK]; it lacks [CLS], [SEP]",
+    ),
+    (
+        lambda folder: write_vocabulary(folder, [*VOCABULARY, "more"]),
+        f"/vocab.txt: {len(VOCABULARY) + 1} pieces, but the model's config has vectors for {len(VOCABULARY)}",
+    ),
+    (
+        without_a_weight,
+        "/model.safetensors: 1 of the model's weights are missing: encoder.layer.1.output.dense.weight ...",
+    ),
+    (having("config.json", b"{"), f"/config.json: {CUT_OFF}"),
+    (having("config.json", b""), "/config.json: not JSON (Expecting value at character 1)"),
+    (having("config.json", b"[]"), "/config.json: expected a JSON object"),
+    (having("config.json", b"\xff"), "/config.json: not UTF-8 (invalid start byte at byte 1)"),
+    (having("tokenizer_config.json", b"{"), f"/tokenizer_config.json: {CUT_OFF}"),
+    (having("tokenizer_config.json", b"[]"), "/tokenizer_config.json: expected a JSON object"),
+    (having("vocab.txt", b"a\n\xe9\n"), "/vocab.txt: not UTF-8 (invalid continuation byte at byte 3)"),
+    (
+        having("tokenizer.json", b"{"),
+        "/tokenizer.json: expected a tokenizer as JSON: EOF while parsing an object at line 1 column 1",
+    ),
+    (having("tokenizer.json", b"\xff"), "/tokenizer.json: not UTF-8 (invalid start byte at byte 1)"),
+    *(
+        (
+            lambda folder, name=name, size=size: edit(folder / "config.json", **{name: size}),
+            f"/config.json: {name} must be an integer of at least 1, got {size!r}",
+        )
+        for name in ("vocab_size", "hidden_size", "max_position_embeddings")
+        for size in (None, "many", 0, True, 1.5)
+    ),
+]
 
 
-@pytest.mark.parametrize(("name", "content", "rule"), CASES)
-def test_a_damaged_file_is_named(folder: Path, name: str, content: bytes, rule: str) -> None:
-    (folder / name).write_bytes(content)
+@pytest.mark.parametrize(("change", "message"), REFUSED, ids=[message[:70] for _, message in REFUSED])
+def test_a_folder_that_cannot_be_read_says_why(
+    folder: Path, change: Callable[[Path], object], message: str
+) -> None:
+    change(folder)
     with pytest.raises(ValueError) as error:  # noqa: PT011  the whole of it is compared
-        read(folder)
-    assert str(error.value) == f"{folder / name}: {rule}"
-
-
-@pytest.mark.parametrize("name", ["vocab_size", "hidden_size", "max_position_embeddings"])
-@pytest.mark.parametrize("size", [None, "many", 0, True, 1.5])
-def test_a_size_that_is_none_is_named(folder: Path, name: str, size: object) -> None:
-    file = folder / "config.json"
-    settings = {key: value for key, value in json.loads(file.read_text()).items() if key != name}
-    file.write_text(json.dumps(settings if size is None else settings | {name: size}))
-    with pytest.raises(ValueError) as error:  # noqa: PT011
-        read(folder)
-    assert str(error.value) == f"{file}: {name} must be an integer of at least 1, got {size!r}"
+        read(folder).sizes()
+    assert str(error.value) == f"{folder}{message}"
 
 
 @pytest.mark.parametrize(
@@ -313,14 +301,12 @@ def test_a_setting_that_is_not_applied_is_refused_before_the_run(
     folder: Path, name: str, value: object, rule: str
 ) -> None:
     file = folder / "config.json"
-    settings = json.loads(file.read_text())
-    file.write_text(json.dumps(settings | {name: value}))
+    edit(file, **{name: value})
     message = f"{file}: {rule}, as in an ordinary BERT; others are not supported, got {value!r}"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        check_path(str(folder))
-    with pytest.raises(ValueError, match=re.escape(rule)):
-        read(folder)
-    file.write_text(json.dumps(settings | {name: None}))
+    for check in (lambda: check_path(str(folder)), lambda: read(folder)):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            check()
+    edit(file, **{name: None})
     check_path(str(folder))
 
 

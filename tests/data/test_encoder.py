@@ -189,9 +189,9 @@ def test_characters_beyond_the_limit_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("forms", "kind"),
     [
-        ("USA U.S. I A1 ÉTÉ F-16", 0),
-        ("Ada Ada's X-ray Été R2d McDonald O'Brien", 1),
-        ("hello 1990s x-ray été ß", 2),
+        ("USA U.S. I A1 ÉTÉ F-16 3D", 0),
+        ("Ada Ada's X-ray Été R2d McDonald O'Brien", 1),  # as in Li et al.'s released code
+        ("hello 1990s x-ray été ß n't 3rd", 2),
         ("iPhone aB 123 . 中 -Ada", 3),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import json
 import random
@@ -173,43 +172,6 @@ def test_what_predict_cannot_read_is_named(tmp_path: Path) -> None:
 # BRAT
 
 
-def test_brat(tmp_path: Path) -> None:
-    (tmp_path / "one.txt").write_text(f"\u4e2d \U0001f389\n\n{TEXT}\n")
-    shifted = [(a + 5, b + 5, t) for a, b, t in ADA]
-    written = [f"T{n}\t{t} {a} {b}\t{TEXT[a - 5 : b - 5]}\n" for n, (a, b, t) in enumerate(shifted, 1)]
-    (tmp_path / "one.ann").write_text("".join(written) + "R1\tmet Arg1:T1 Arg2:T2\n#1\tNote T1\tfirst\n")
-    sentences, remarks = read(tmp_path, "brat")
-    assert [text for it in sentences for text in it.texts()] == EXPECTED
-    assert {it.document for it in sentences} == {"one"}
-    assert remarks == ["lines that are no mentions, such as relations and notes: 2"]
-
-
-@pytest.mark.parametrize(
-    ("line", "rule"),
-    [
-        (
-            "T1\tPER 0 3\tBob",
-            "one.ann:1: a mention has the text 'Bob', but its offsets give 'Ada' (data.misaligned=skip)",
-        ),
-        (
-            "T1\tPER 0 3;17 24\tAda Charles",
-            "one.ann:1: mention PER 'Ada Lovelace met Charles' at 0 is in pieces (data.misaligned=expand or skip)",
-        ),
-        ("T1 PER 0 3 Ada", "one.ann:1: expected a mention as T1<TAB>TYPE START END<TAB>TEXT: "),
-    ],
-)
-def test_malformed_brat_is_refused_with_its_line(line: str, rule: str, tmp_path: Path) -> None:
-    (tmp_path / "one.txt").write_text(TEXT)
-    (tmp_path / "one.ann").write_text(f"{line}\n")
-    assert rule in message(tmp_path, "brat")
-    (tmp_path / "one.ann").unlink()
-    assert "there is no one.ann beside it (data.misaligned=skip)" in message(tmp_path, "brat")
-    assert "there is no one.ann beside it" in message(tmp_path / "one.txt", "brat")
-    (tmp_path / "one.ann").touch()
-    rule = "one.ann: expected a folder of BRAT's .txt and .ann, or one .txt, got another file"
-    assert message(tmp_path / "one.ann", "brat") == rule
-
-
 def test_an_interrupted_brat_folder_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,78 +196,14 @@ def test_parts_of_a_brat_document_stay_together(tmp_path: Path) -> None:
     assert (tmp_path / "notes" / "one.ann").read_text() == "T1\tPER 0 3\tAda\nT2\tPER 4 7\tCid\n"
 
 
-# CSV and CoNLL-U
-
-
-def test_csv_as_kaggles(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    with path.open("w", encoding="latin-1", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("Sentence #", "Word", "POS", "Tag"))
-        rows.writerows([("Sentence: 1", "Zürich", "NNP", "B-geo"), ("", ",", ",", "O"), ("", '"', "``", "O")])
-        rows.writerows([("Sentence: 2", "Ada", "NNP", "B-per")])
-    sentences, _ = read(path, "csv", encoding="latin-1")
-    assert [it.words for it in sentences] == [("Zürich", ",", '"'), ("Ada",)]
-    assert [it.texts() for it in sentences] == [[("geo", "Zürich")], [("per", "Ada")]]
-    assert message(path, "csv").startswith("a.csv:2: not UTF-8 (")
-
-
-def test_sentence_numbers_of_csv_that_come_again(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("sentence,word,tag\n1,Ada,B-per\n2,met,O\n1,Bob,B-per\n2,ran,O\n,off,O\n\n2,far,O\n")
-    sentences, remarks = read(path, "csv")
-    assert [it.words for it in sentences] == [("Ada",), ("met",), ("Bob",), ("ran", "off"), ("far",)]
-    assert remarks == ["sentences that reuse the number of an earlier one, read as new sentences: 3"]
-
-
-def test_conllu_with_mentions_in_misc_and_in_a_column_of_plus(tmp_path: Path) -> None:
-    misc = (
-        "# sent_id = s1\n1\tAda\t" + "_\t" * 7 + "SpaceAfter=No|NER=B-PER\n2-3\tdon't\t" + "_\t" * 7 + "_\n"
-    )
-    misc += "2\tdo\t" + "_\t" * 7 + "_\n3\tn't\t" + "_\t" * 7 + "_\n"
-    plus = "# global.columns = ID FORM NER\n# sent_id = s1\n1\tAda\tB-PER\n2\tdo\tO\n3\tn't\t_\n"
-    for text in (misc, plus):
-        path = tmp_path / "a.conllu"
-        path.write_text(text)
-        (it,), _ = read(path, "conllu_ner")
-        assert (it.words, it.texts(), it.keys) == (("Ada", "do", "n't"), [("PER", "Ada")], {"sent_id": "s1"})
-
-
-def test_a_token_of_conllu_plus_may_start_with_a_number_sign(tmp_path: Path) -> None:
-    path = tmp_path / "a.conllup"
-    path.write_text(
-        "# global.columns = FORM NER\n# id=1\nI\tO\n#MeToo\tB-MISC\n\n#a=b\tB-PER\n#\tO\n\n"
-        "# global.columns = ID FORM NER\n# a\tcomment\there\n1\tAda\tO\n"
-    )
-    sentences, _ = read(path, "conllu_ner")
-    assert [it.words for it in sentences] == [("I", "#MeToo"), ("#a=b", "#"), ("Ada",)]
-    assert [it.texts() for it in sentences] == [[("MISC", "#MeToo")], [("PER", "#a=b")], []]
-    assert [it.keys for it in sentences] == [{"id": "1"}, {}, {}]
-
-
 # Writing
 
 
+SIGNS = "Ada New York 中 国 é 😀 \" , # O B-PER - x. U.S. don't"
+
+
 def random_sentences(rng: random.Random, *, nested: bool) -> list[Annotated]:
-    words = [
-        "Ada",
-        "New",
-        "York",
-        "中",
-        "国",
-        "é",
-        "😀",
-        '"',
-        ",",
-        "#",
-        "# a",
-        "O",
-        "B-PER",
-        "-",
-        "x.",
-        "U.S.",
-        "don't",
-    ]
+    words = ["# a", *SIGNS.split()]
     sentences = []
     for number in range(rng.randint(1, 6)):
         chosen = [rng.choice(words) for _ in range(rng.randint(1, 9))]

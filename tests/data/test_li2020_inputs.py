@@ -35,17 +35,6 @@ def rows(read: WordsWithCase, forms: str) -> tuple[KnownWords, Tensor]:
     return module, module(torch.from_numpy(read.encode(text(forms)).table))
 
 
-@pytest.mark.parametrize(
-    ("form", "kind"),
-    [
-        *(("USA", 0), ("I", 0), ("U.S.", 0), ("3D", 0), ("Ghent", 1), ("McDonald", 1)),
-        *(("the", 2), ("n't", 2), ("3rd", 2), ("iPhone", 3), ("1999", 3), ("-", 3)),
-    ],
-)
-def test_case_is_that_of_the_released_code(form: str, kind: int):
-    assert case(form) == kind
-
-
 @pytest.mark.parametrize("back_off", [False, True])
 def test_a_known_word_is_its_vector_and_its_own_case_and_others_share_one_vector(
     tmp_path: Path, back_off: bool
@@ -94,16 +83,6 @@ def test_words_come_back_from_their_state_and_the_weights(tmp_path: Path):
         other(torch.from_numpy(again.encode(text("the GHENT House neverseen")).table)), vectors
     )
     assert again.notes() == []
-
-
-def test_a_missing_file_of_vectors_is_reported_with_the_settings_to_change():
-    read = WordsWithCase(path="no/such/file.txt", back_off=False)
-    message = (
-        r"^no/such/file\.txt: no such file of word vectors; set its path "
-        r"\(words\.input\.path=\.\.\.\) or NER_DATA_DIR, the folder that holds your copies$"
-    )
-    with pytest.raises(ValueError, match=message):
-        read.fit(TRAIN, [])
 
 
 def test_the_checksum_is_of_the_file_that_was_read(tmp_path: Path):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from corpus_files import columns, data_command, tags
 from in_process import Ner
-from read_files import WORD_TAG, message_of, pairs, read_columns, read_untagged, written
+from read_files import WORD_TAG, pairs, read_columns, written
 
 from ner_experiments.data.corpus import load
 from ner_experiments.data.remarks import Remarks
@@ -21,99 +21,11 @@ from ner_experiments.data.tag_styles import detect_style, labels, to_standard
 from ner_experiments.data.tags import encode, spans
 
 GERMEVAL = (
-    "#\thttp://de.wikipedia.org/wiki/Manfred_Korfmann\t[2009-10-17]\n"
-    "1\tAufgrund\tO\tO\n2\tDeutschen\tB-ORG\tB-LOCderiv\n3\tBank\tI-ORG\tO\n\n"
-    "#\tn-tv.de vom 26.02.2005\t[2005-02-26]\n1\t#\tO\tO\n2\tBonn\tB-LOC\tO\n"
+    "#\thttp://a.de\t[2009-10-17]\n1\tDie\tO\n2\tBank\tB-ORG\n\n#\tb.de\t[2005-02-26]\n1\tBonn\tB-LOC\n"
 )
-OUTER = {"word": 1, "tag": 2}
 
 
-def read(path: Path, **settings: Any) -> tuple[Any, list[str]]:
-    """The sentences as pairs, and the remarks with their places."""
-    remarks = Remarks()
-    return pairs(read_columns(path, remarks=remarks, **({"columns": WORD_TAG} | settings))), (
-        remarks.with_places()
-    )
-
-
-# Comments
-
-
-def test_comment_lines_are_found_where_they_can_be_nothing_else(tmp_path: Path) -> None:
-    path = written(tmp_path, GERMEVAL)
-    sentences, remarks = read(path, columns=OUTER)
-    assert sentences == [
-        [("Aufgrund", "O"), ("Deutschen", "B-ORG"), ("Bank", "I-ORG")],
-        [("#", "O"), ("Bonn", "B-LOC")],
-    ]
-    assert remarks == [
-        "lines skipped as comments: 2 (first: corpus.txt:1: "
-        "'#\\thttp://de.wikipedia.org/wiki/Manfred_Korfmann\\t[2009-10-17]')"
-    ]
-    inner, _ = read(path, columns={"word": 1, "tag": 3})
-    assert inner[0][1] == ("Deutschen", "B-LOCderiv")
-    untagged = read_untagged(path, columns={"word": 1})
-    assert [sentence.words for sentence in untagged] == [("Aufgrund", "Deutschen", "Bank"), ("#", "Bonn")]
-
-
-@pytest.mark.parametrize(
-    "text", ["a\tO\tx\n\n#\tO\t\n", "1\ta\tO\tx\n\n#\tb\tO\ty\n", "1\ta\tO\t\n\n#\tb\tO\t\n"]
-)
-def test_a_line_that_may_be_a_token_is_no_comment(text: str, tmp_path: Path) -> None:
-    """The word's own column starts with #, the last column is filled, or it is empty elsewhere, too."""
-    word = int(text.startswith("1"))
-    sentences, remarks = read(written(tmp_path, text), columns={"word": word, "tag": word + 1})
-    assert len(sentences) == 2
-    assert not remarks
-
-
-def test_a_comment_before_the_first_sentence_does_not_set_the_width(tmp_path: Path) -> None:
-    path = written(tmp_path, "# made by hand\n\n# id 1\na O\nb B-X\n\n# only this\n")
-    sentences, remarks = read(path)
-    assert sentences == [[("a", "O"), ("b", "B-X")]]
-    assert remarks == ["lines skipped as comments: 3 (first: corpus.txt:1: '# made by hand')"]
-    (sentence,) = read_columns(path, columns=WORD_TAG)
-    assert sentence.line == 4
-
-
-def test_comments_may_be_stated(tmp_path: Path) -> None:
-    path = written(tmp_path, "%% id 1\na O\n%% in between O\nb B-X\n")
-    sentences, remarks = read(path, comments="%%")
-    assert sentences == [[("a", "O"), ("b", "B-X")]]
-    assert remarks == ["lines skipped as comments: 2 (first: corpus.txt:1: '%% id 1')"]
-
-
-def test_a_comment_of_another_width_may_end_like_a_tag(tmp_path: Path) -> None:
-    path = written(tmp_path, "a O\n\n# text = send an e-mail\n# doc_b\nb B-X\n# x\nc O\n")
-    message = "corpus.txt:4: a line that starts with comments='#' has a mention: '# doc_b'"
-    assert message_of(read_columns, path, columns=WORD_TAG, comments="#") == message
-    path.write_text(path.read_text().replace("# doc_b\n", "# newdoc doc_b\n"))
-    sentences, remarks = read(path, comments="#")
-    assert sentences == [[("a", "O")], [("b", "B-X"), ("c", "O")]]
-    assert remarks[0].startswith("lines skipped as comments: 3 ")
-
-
-# Columns by name, empty fields, encodings
-
-
-def test_columns_by_the_names_of_a_header(tmp_path: Path) -> None:
-    path = written(tmp_path, "ID\tTOKEN\tNER\n\n1\tMia\tB-PER\n2\tsleeps\tO\n")
-    (sentence,) = read_columns(path, columns={"word": "TOKEN", "tag": "NER", "id": 0})
-    assert (sentence.words, sentence.tags) == (("Mia", "sleeps"), ("B-PER", "O"))
-    assert (sentence.columns, sentence.line) == ({"id": ("1", "2")}, 3)
-    assert message_of(read_columns, path, columns={"word": "WORD", "tag": 2}) == (
-        "corpus.txt:1: the first line, the header, has no column 'WORD' for word: 'ID\\tTOKEN\\tNER'"
-    )
-
-
-def test_what_is_filled_is_counted(tmp_path: Path) -> None:
-    path = written(tmp_path, "0\t\n\tB-X\n1\t\n")
-    sentences, remarks = read(path, empty_tag="O", empty_word="_")
-    assert sentences == [[("0", "O"), ("_", "B-X"), ("1", "O")]]
-    assert remarks == [
-        "empty words read as _: 1 (first: corpus.txt:2: '\\tB-X')",
-        "empty tags read as O: 2 (first: corpus.txt:1: '0\\t')",
-    ]
+# Encodings
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "gb18030"])

@@ -31,38 +31,38 @@ def projected(words: list[str], *sentences: str) -> tuple[list[tuple[str, ...]],
     return [*found.tags[: len(words)]], sorted(found.unclear), found.left_out
 
 
-def test_mentions_of_the_same_tokens_stay_where_they_are() -> None:
-    tags = projected(["Ann works in New York"], "Ann/B-PER works in New/B-LOC York/I-LOC")
-    assert tags == ([("B-PER", "O", "O", "B-LOC", "I-LOC")], [], 0)
-
-
-def test_a_mention_of_split_or_merged_tokens_keeps_its_characters() -> None:
-    assert projected(["SKIING-WORLD CUP"], "SKIING - WORLD/B-MISC CUP/I-MISC") == (
-        [("O", "O")],
-        [(0, 0), (0, 1)],
+CUTS = {
+    "the same tokens": (
+        "Ann works in New York",
+        "Ann/B-PER works in New/B-LOC York/I-LOC",
+        "B-PER O O B-LOC I-LOC",
+        [],
+        0,
+    ),
+    "merged tokens": ("SKIING-WORLD CUP", "SKIING - WORLD/B-MISC CUP/I-MISC", "O O", [(0, 0), (0, 1)], 1),
+    "split tokens": ("S K I", "SKI/B-MISC", "B-MISC I-MISC I-MISC", [], 0),
+    "a merged mention": ("in U.S.", "in U/B-LOC ./I-LOC S/I-LOC ./I-LOC", "O B-LOC", [], 0),
+    "a split sentence": ("Ann|works", "Ann/B-PER works", "B-PER|O", [], 0),
+    "merged sentences": ("Ann works", "Ann/B-PER|works", "B-PER O", [], 0),
+    "a mention across the end of a sentence": (
+        "New|York",
+        "New/B-LOC York/I-LOC",
+        "O|O",
+        [(0, 0), (1, 0)],
         1,
-    )
-    assert projected(["S K I"], "SKI/B-MISC") == ([("B-MISC", "I-MISC", "I-MISC")], [], 0)
-    assert projected(["in U.S."], "in U/B-LOC ./I-LOC S/I-LOC ./I-LOC") == ([("O", "B-LOC")], [], 0)
+    ),
+    "characters that the text lacks": ("in Lndon now", "in London/B-LOC now", "O O O", [(0, 1)], 1),
+    "characters that gold lacks": ("in London now", "in Lndon/B-LOC now", "O O O", [(0, 1)], 1),
+    "a mention that the text lacks": ("in now", "in Oslo/B-LOC now", "O O", [], 1),
+    "a token that gold lacks": ("Ann now works", "Ann/B-PER works", "B-PER O O", [(0, 1)], 0),
+}
 
 
-def test_the_ends_of_sentences_may_differ() -> None:
-    assert projected(["Ann", "works"], "Ann/B-PER works") == ([("B-PER",), ("O",)], [], 0)
-    assert projected(["Ann works"], "Ann/B-PER", "works") == ([("B-PER", "O")], [], 0)
-
-
-def test_a_mention_across_the_end_of_a_sentence_has_no_place() -> None:
-    assert projected(["New", "York"], "New/B-LOC York/I-LOC") == ([("O",), ("O",)], [(0, 0), (1, 0)], 1)
-
-
-def test_a_mention_with_characters_that_the_text_lacks_has_no_place() -> None:
-    assert projected(["in Lndon now"], "in London/B-LOC now") == ([("O", "O", "O")], [(0, 1)], 1)
-    assert projected(["in London now"], "in Lndon/B-LOC now") == ([("O", "O", "O")], [(0, 1)], 1)
-    assert projected(["in now"], "in Oslo/B-LOC now") == ([("O", "O")], [], 1)
-
-
-def test_a_token_that_the_other_text_lacks_is_unclear() -> None:
-    assert projected(["Ann now works"], "Ann/B-PER works") == ([("B-PER", "O", "O")], [(0, 1)], 0)
+@pytest.mark.parametrize("name", CUTS)
+def test_mentions_keep_their_characters_or_have_no_place(name: str) -> None:
+    words, sentences, tags, unclear, left_out = CUTS[name]
+    expected = [tuple(it.split()) for it in tags.split("|")]
+    assert projected(words.split("|"), *sentences.split("|")) == (expected, unclear, left_out)
 
 
 def test_predictions_on_unclear_tokens_are_left_out() -> None:

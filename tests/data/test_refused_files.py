@@ -12,28 +12,14 @@ from typing import Any
 
 import pytest
 import yaml
+from read_files import source
 
 from ner_experiments.data.corpus import load
-from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files, GoldConllFiles
-from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.remarks import FaultsError
 
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
 SETTINGS = REFUSED.pop("settings")
 CASES = [(name, *case) for name, cases in REFUSED.items() for case in cases]
-CLASSES = {"conllu": ConlluFiles, "ontonotes": GoldConllFiles}
-
-
-def source(name: str, folder: Path, splits: dict[str, str | bytes], **settings: Any) -> Files:
-    """A corpus in a format, whose splits have these contents."""
-    for split, content in splits.items():
-        (folder / split).write_bytes(content if isinstance(content, bytes) else content.encode())
-    about: dict[str, Any] = {"name": "mine", "folder": str(folder), "files": {it: it for it in splits}}
-    if name == "conll":
-        return ColumnFiles(**about, **({"columns": {"word": 0, "tag": -1}} | settings))
-    if name in CLASSES:
-        return CLASSES[name](**about, **settings)
-    return AnnotatedFiles(**about, format=name, **settings)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}-{case[-1][:60]}" for case in CASES])

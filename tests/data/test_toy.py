@@ -1,8 +1,7 @@
-"""The toy corpora: the same everywhere, legally tagged, and hard in the ways that they claim."""
+"""The toy corpora: the same everywhere, and, where both sides of a name decide, neither side alone does."""
 
 import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections import defaultdict
 
 import pytest
 
@@ -28,10 +27,6 @@ XOR_CUES = {
 Mention = tuple[int, int, str]
 
 
-def corpus(language: str) -> dict[str, list[Sentence]]:
-    return {split: sentences(language, split, size) for split, size in SIZES.items()}
-
-
 def read_mentions(sentence: Sentence) -> list[Mention]:
     """S, or B I* E of one type; anything else is a failure."""
     found, start, inside = [], 0, None
@@ -45,25 +40,6 @@ def read_mentions(sentence: Sentence) -> list[Mention]:
         inside = type_ if letter in "BI" else None
     assert inside is None, sentence
     return found
-
-
-def surfaces(split: Iterable[Sentence]) -> list[tuple[tuple[str, ...], str]]:
-    return [(s.words[start:end], type_) for s in split for start, end, type_ in read_mentions(s)]
-
-
-def majority(pairs: Iterable[tuple[Hashable, str]]) -> dict[Hashable, str]:
-    """The most frequent type of each key."""
-    counts: dict[Hashable, Counter[str]] = defaultdict(Counter)
-    for key, type_ in pairs:
-        counts[key][type_] += 1
-    return {key: types.most_common(1)[0][0] for key, types in counts.items()}
-
-
-def types_of_surfaces(split: Iterable[Sentence]) -> dict[tuple[str, ...], set[str]]:
-    types = defaultdict(set)
-    for surface, type_ in surfaces(split):
-        types[surface].add(type_)
-    return types
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -83,53 +59,6 @@ def test_a_smaller_split_is_the_beginning_of_a_larger_one(language):
 def test_no_sentence_comes_twice_in_one_split_or_in_two(language):
     words = [s.words for split in ("train", "dev", "test") for s in sentences(language, split, 900)]
     assert len(set(words)) == len(words) == 2700
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_sentences_have_3_to_35_tokens_and_legal_tags(language):
-    for split in corpus(language).values():
-        for sentence in split:
-            assert 3 <= len(sentence.words) == len(sentence.tags) <= 35
-            assert all(word and not word.isspace() for word in sentence.words)
-            read_mentions(sentence)
-            if language == "zh":
-                assert all(len(word) == 1 for word in sentence.words)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_list_of_names_does_not_suffice(language):
-    """The longest known names, each with its most frequent type in train: below 70 F1."""
-    splits = corpus(language)
-    names = majority(surfaces(splits["train"]))
-    correct = predicted = gold = 0
-    for sentence in splits["test"]:
-        found, start = set(), 0
-        while start < len(sentence):
-            ends = range(len(sentence), start, -1)
-            end = next((end for end in ends if sentence.words[start:end] in names), None)
-            if end is not None:
-                found.add((start, end, names[sentence.words[start:end]]))
-            start = end or start + 1
-        mentions = set(read_mentions(sentence))
-        correct += len(found & mentions)
-        predicted += len(found)
-        gold += len(mentions)
-    assert 0.2 < 2 * correct / (predicted + gold) < 0.7
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_neighbouring_words_do_not_suffice(language):
-    """Shared names where they stand, typed by the words next to them: wrong in every fifth even on train."""
-    train = sentences(language, "train", SIZES["train"])
-    shared = {surface for surface, types in types_of_surfaces(train).items() if len(types) > 1}
-    pairs = []
-    for sentence in train:
-        padded = ("", *sentence.words, "")
-        for start, end, type_ in read_mentions(sentence):
-            if sentence.words[start:end] in shared:
-                pairs.append(((padded[start], padded[end + 1]), type_))
-    by_neighbours = majority(pairs)
-    assert sum(by_neighbours[key] == type_ for key, type_ in pairs) < 0.8 * len(pairs)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

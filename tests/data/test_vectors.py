@@ -9,8 +9,6 @@ import pytest
 from ner_experiments.data import vectors as vectors_module
 from ner_experiments.data.vectors import Vectors, coverage_line, load_vectors
 
-DATA = os.environ.get("NER_DATA_DIR")
-
 Table = dict[str, list[float]]
 
 
@@ -140,26 +138,3 @@ def test_a_missing_file_is_reported_with_the_settings_to_change(tmp_path):
         f"{path}: no such file of word vectors; set its path (words.input.path=...) "
         "or NER_DATA_DIR, the folder that holds your copies"
     )
-
-
-@pytest.mark.skipif(DATA is None, reason="NER_DATA_DIR is not set")
-def test_glove_covers_what_10_000_words_can_cover_of_conll_2003(tmp_path):
-    folder = Path(DATA or "")
-    path = folder / "glove" / "glove.6B.50d.10k.txt"
-    lines = (folder / "conll2003" / "eng.train").read_text(encoding="utf-8").split("\n")
-    tokens = [line.split(" ")[0] for line in lines if line and not line.startswith("-DOCSTART-")]
-    words = list(dict.fromkeys(tokens))
-    vectors = load_vectors(path, words, cache=tmp_path)
-    rows = [line.split(" ") for line in path.read_text(encoding="utf-8").split("\n") if line]
-    parsed = {word: [float(number) for number in numbers] for word, *numbers in rows}
-    assert len(parsed) == 10_000
-    expected = {w: parsed.get(w, parsed.get(w.lower())) for w in words}
-    for word, numbers in as_table(vectors, words).items():
-        if expected[word] is not None:
-            assert np.allclose(numbers, expected[word], rtol=1e-6)
-    known = dict(zip(words, vectors.rows >= 0, strict=True))
-    assert all(known[word] for word in words if expected[word] is not None)
-    assert 0.7 < sum(known[token] for token in tokens) / len(tokens) < 0.95
-    assert vectors.steps["exact"] > 5000
-    assert vectors.steps["lower"] > 2000
-    assert sum(vectors.steps.values()) == len(words)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ner_experiments.data.formats.options import Nested, Offsets, TextOptions
 from ner_experiments.data.remarks import Remarks
@@ -155,8 +155,13 @@ def of_text(
     sentences = _sentences(text, options, tokens)
     every = [pair for sentence in sentences for pair in sentence]
     gold, faulty = _sound(text, [] if options.gold == "none" else mentions, every, options, remarks)
-    if options.nested:
-        gold = _flat(text, gold, every, options.nested, remarks)
+    if options.nested:  # before they are aligned with tokens, on which it does not depend which are kept
+
+        def length(it: Stated) -> int:
+            first, last = _inside(every, it)
+            return last - first
+
+        gold = _without_overlap(gold, options.nested, remarks, lambda it: text[it.start : it.end], length)
     if not every:
         if gold or faulty:
             remarks.fault(f"{(*gold, *faulty)[0].place}: a mention in a text without a token")
@@ -383,62 +388,44 @@ def _cut(offsets: Iterable[Pair], cuts: set[int]) -> Iterator[Pair]:
 
 
 def flat(sentence: Annotated, nested: Nested, remarks: Remarks) -> Annotated:
-    """The sentence without overlapping mentions: only the outermost, or only the innermost, of nested ones are kept.
-
-    Of two that overlap without nesting, "outermost" keeps the first and "innermost" the shorter. Of two with the same
-    tokens, the first is kept. Overlapping mentions are a fault, see `Remarks.fault`, if `nested` is "refuse".
-    """
-
-    def shown(it: Span) -> str:
-        return " ".join(sentence.words[it[0] : it[1]])
-
-    mentions = _without_overlap(
-        sentence.mentions, nested, remarks, shown, lambda it: it[1] - it[0], lambda _: sentence.place
-    )
-    return (
-        replace(sentence, mentions=in_order(mentions)) if len(mentions) < len(sentence.mentions) else sentence
-    )
-
-
-def _flat(
-    text: str, gold: Sequence[Stated], tokens: Sequence[Pair], nested: Nested, remarks: Remarks
-) -> list[Stated]:
-    """As `flat`, before mentions are aligned with tokens. Lengths are those in tokens that a mention touches."""
-
-    def length(it: Stated) -> int:
-        first, last = _inside(tokens, it)
-        return last - first
-
+    """The sentence without overlapping mentions, as `_without_overlap`. Lengths are those in tokens."""
     kept = _without_overlap(
-        gold, nested, remarks, lambda it: text[it.start : it.end], length, lambda it: it.place
+        [Stated(*it, sentence.place) for it in sentence.mentions],
+        nested,
+        remarks,
+        lambda it: " ".join(sentence.words[it.start : it.end]),
+        lambda it: it.end - it.start,
     )
-    return [it for it in gold if it in kept]
-
-
-M = TypeVar("M", Span, Stated)
+    return replace(sentence, mentions=in_order((it.start, it.end, it.type) for it in kept))
 
 
 def _without_overlap(
-    mentions: Sequence[M],
+    mentions: list[Stated],
     nested: Nested,
     remarks: Remarks,
-    shown: Callable[[M], str],
-    length: Callable[[M], int],
-    place: Callable[[M], str],
-) -> Sequence[M]:
-    """The mentions to keep. `mentions` are in order, so that of nested ones the outer comes first."""
-    if all(one[1] <= other[0] for one, other in pairwise(mentions)):
+    shown: Callable[[Stated], str],
+    length: Callable[[Stated], int],
+) -> list[Stated]:
+    """The mentions to keep: only the outermost, or only the innermost, of nested ones.
+
+    Of two that overlap without nesting, "outermost" keeps the first and "innermost" the shorter. Of two with the same
+    tokens, the first is kept. Overlapping mentions are a fault, see `Remarks.fault`, if `nested` is "refuse".
+    mentions: in order, so that of nested ones the outer comes first.
+    """
+    if all(one.end <= other.start for one, other in pairwise(mentions)):
         return mentions
-    innermost = sorted(mentions, key=lambda it: (length(it), it[0], it[1]))
-    kept: list[M] = []
+    innermost = sorted(mentions, key=lambda it: (length(it), it.start, it.end))
+    kept: list[Stated] = []
     for it in innermost if nested == "innermost" else mentions:
-        clash = next((other for other in kept if it[0] < other[1] and other[0] < it[1]), None)
+        clash = next((other for other in kept if it.start < other.end and other.start < it.end), None)
         if clash is None:
             kept.append(it)
         elif nested == "refuse":
-            both = f"{truncated_repr(shown(it))} ({it[2]}) and {truncated_repr(shown(clash))} ({clash[2]})"
+            both = (
+                f"{truncated_repr(shown(it))} ({it.type}) and {truncated_repr(shown(clash))} ({clash.type})"
+            )
             settings = [("nested", "outermost"), ("nested", "innermost")]
-            remarks.fault(f"{place(it)}: nested or overlapping mentions: {both}", settings)
+            remarks.fault(f"{it.place}: nested or overlapping mentions: {both}", settings)
         else:
-            remarks.add(f"mentions left out beside the {nested}", place(it), shown(it))
-    return kept
+            remarks.add(f"mentions left out beside the {nested}", it.place, shown(it))
+    return [it for it in mentions if it in kept]

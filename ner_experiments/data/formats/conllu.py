@@ -47,47 +47,38 @@ _RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
 
 def _words(
     path: PathOrFile, block: Block, names: Sequence[str], remarks: Remarks, *, numbered: bool = False
-) -> tuple[list[str], list[Line], list[list[str]], tuple[str | None, ...]]:
-    """Comments of a sentence; lines and fields of its syntactic words; its gaps, see `Sentence`.
+) -> tuple[list[str], list[tuple[Line, list[str]]], tuple[str | None, ...]]:
+    """Comments of a sentence; line and fields of each of its syntactic words; its gaps, see `Sentence`.
 
     Of a range 1-2 these are its words 1 and 2, not the range itself, and no empty nodes (8.1). Lines of another width
     and empty words are faults. numbered: whether words must be numbered 1, 2, 3 ...
     """
     where = {name: column for column, name in enumerate(names)}
     comments: list[str] = []
-    lines: list[Line] = []
-    rows: list[list[str]] = []
+    words: list[tuple[Line, list[str]]] = []
     for line in block.lines:
+        row = line[1].split("\t")
         if _is_comment(line[1], names):
             comments.append(line[1])
-            continue
-        row = line[1].split("\t")
-        if len(row) == len(names):
-            lines.append(line)
-            rows.append(row)
-            continue
-        hint = f" ({hint})" if (hint := hint_for(line[1])) else ""
-        remarks.fault(str(malformed(path, line, f"expected {len(names)} columns, got {len(row)}{hint}")))
-    if rows and "FORM" not in where:
-        raise malformed(path, lines[0], "there is no column FORM")
+        elif len(row) == len(names):
+            words.append((line, row))
+        else:
+            hint = f" ({hint})" if (hint := hint_for(line[1])) else ""
+            remarks.fault(str(malformed(path, line, f"expected {len(names)} columns, got {len(row)}{hint}")))
+    if words and "FORM" not in where:
+        raise malformed(path, words[0][0], "there is no column FORM")
     spelled = [where.get(name) for name in ("ID", "FORM", "MISC")]
-    spacing = gaps(["" if column is None else row[column] for column in spelled] for row in rows)
+    spacing = gaps(["" if column is None else row[column] for column in spelled] for _, row in words)
     if "ID" in where:
-        kept = [
-            (it := row[where["ID"]]).isdecimal() or not _RANGE_OR_EMPTY_NODE.fullmatch(it) for row in rows
-        ]
-        lines = [line for line, keep in zip(lines, kept, strict=True) if keep]
-        rows = [row for row, keep in zip(rows, kept, strict=True) if keep]
-    for expected, (line, row) in enumerate(zip(lines, rows, strict=True) if numbered else (), 1):
+        words = [it for it in words if not _RANGE_OR_EMPTY_NODE.fullmatch(it[1][where["ID"]])]
+    for expected, (line, row) in enumerate(words if numbered else (), 1):
         if row[where["ID"]] != str(expected):
             raise malformed(path, line, f"expected word {expected}, got {truncated_repr(row[where['ID']])}")
-    if rows and not all(row[where["FORM"]] for row in rows):
-        for line, row in zip(lines, rows, strict=True):
-            if not row[where["FORM"]]:
-                remarks.fault(str(malformed(path, line, "empty word")))
-        lines = [line for line, row in zip(lines, rows, strict=True) if row[where["FORM"]]]
-        rows = [row for row in rows if row[where["FORM"]]]
-    return comments, lines, rows, spacing if len(spacing) == len(rows) + 1 else ()
+    for line, row in words:
+        if not row[where["FORM"]]:
+            remarks.fault(str(malformed(path, line, "empty word")))
+    words = [it for it in words if it[1][where["FORM"]]]
+    return comments, words, spacing if len(spacing) == len(words) + 1 else ()
 
 
 def _is_comment(text: str, names: Sequence[str]) -> bool:
@@ -144,9 +135,10 @@ def read_pos(path: PathOrFile, options: PosOptions, remarks: Remarks) -> Iterato
     tag, (other,) = options.tag, {*_POS} - {options.tag}
     where = {name: _CONLLU.index(name.upper()) for name in _POS}
     for block in read_blocks(path):
-        _, lines, rows, spacing = _words(path, block, _CONLLU, Remarks(), numbered=True)
-        if not rows:
+        _, found, spacing = _words(path, block, _CONLLU, Remarks(), numbered=True)
+        if not found:
             continue
+        lines, rows = zip(*found, strict=True)
         words = intern_all(row[1] for row in rows)
         layers: dict[str, tuple[str, ...]] = {
             name: intern_all(row[column] for row in rows) for name, column in where.items()
@@ -182,9 +174,10 @@ def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]
     tagged, first = False, None
     for block in read_blocks(path):
         names = _names(block, names)
-        comments, lines, rows, spacing = _words(path, block, names, remarks)
-        if not rows:
+        comments, words, spacing = _words(path, block, names, remarks)
+        if not words:
             continue
+        lines, rows = zip(*words, strict=True)
         first = first or lines[0]
         form, misc = (names.index(name) if name in names else None for name in ("FORM", "MISC"))
         if key in names:
@@ -197,8 +190,8 @@ def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]
         keys = {name.strip(): value.strip() for name, joint, value in pairs if joint}
         keys.pop("global.columns", None)
         at = [f"{name_of(path)}:{number}" for number, _ in lines]
-        words = [row[form or 0] for row in rows]
-        yield of_tokens(words, tags, at, line=lines[0][0], keys=keys, gaps=spacing)
+        forms = [row[form or 0] for row in rows]
+        yield of_tokens(forms, tags, at, line=lines[0][0], keys=keys, gaps=spacing)
     if first is not None and not tagged and options.gold != "none":
         rule = f"no word has a tag: neither a column {key} nor {key}= in MISC"
         raise malformed(path, first, f"{rule} (data.columns.tag=NAME states another)")

@@ -108,9 +108,20 @@ def _of_record(
 def records(path: Path, encoding: str, remarks: Remarks) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Place, line and content of each record of a file. In a JSON array, the record's number replaces its line.
 
-    A file whose first line is a pair of spaCy's has a record per line. A record that is neither a JSON object nor such
-    a pair is a fault, see `Remarks.fault`. Raises ValueError for records of several lines, and for a damaged array.
+    A file whose first line is a pair of spaCy's has a record per line; such a pair becomes a record with the keys
+    `text` and `entities`. A record that is neither a pair nor a JSON object is a fault, see `Remarks.fault`. Raises
+    ValueError for records of several lines, and for a damaged array.
     """
+    for place, number, item in _items(path, encoding, remarks):
+        if _is_pair(item):
+            yield place, number, {"text": item[0], **item[1]}
+        elif isinstance(item, dict):
+            yield place, number, item
+        else:
+            remarks.fault(f"{place}: expected a JSON object: {truncated_repr(item)}")
+
+
+def _items(path: Path, encoding: str, remarks: Remarks) -> Iterator[tuple[str, int, Any]]:
     lines = [(number, text) for number, text in read_lines(path, encoding) if text.strip(" \t")]
     if lines and lines[0][1].lstrip().startswith("[") and not is_line_of_spacy(lines[0][1]):
         array = "\n".join(text for _, text in lines)
@@ -121,10 +132,9 @@ def records(path: Path, encoding: str, remarks: Remarks) -> Iterator[tuple[str, 
             raise ValueError(f"{name_of(path)}: record {number}: {error}") from None
         except ValueError as error:
             raise ValueError(f"{name_of(path)}: {error}") from None
-        for number, item in enumerate(items, 1):
-            place = f"{name_of(path)}: record {number}"
-            if (record := _as_record(item, place, remarks)) is not None:
-                yield place, number, record
+        yield from (
+            (f"{name_of(path)}: record {number}", number, item) for number, item in enumerate(items, 1)
+        )
         return
     for number, text in lines:
         place = f"{name_of(path)}:{number}"
@@ -135,9 +145,8 @@ def records(path: Path, encoding: str, remarks: Remarks) -> Iterator[tuple[str, 
                 rule = f"the first record has {height} lines; in JSON Lines, each record is one line"
                 raise ValueError(f"{place}: {rule} (`jq -c .` writes them so)") from None
             remarks.fault(f"{place}: {error}: {truncated_repr(text)}")
-            continue
-        if (record := _as_record(item, place, remarks)) is not None:
-            yield place, number, record
+        else:
+            yield place, number, item
 
 
 def _height(lines: Iterable[str]) -> int:
@@ -160,16 +169,6 @@ def is_line_of_spacy(text: str) -> bool:
 
 def _is_pair(item: Any) -> bool:
     return isinstance(item, list) and [type(it) for it in item] == [str, dict]
-
-
-def _as_record(item: Any, place: str, remarks: Remarks) -> dict[str, Any] | None:
-    """The record; a pair of spaCy's becomes one with the keys `text` and `entities`. None, and a fault, for others."""
-    if _is_pair(item):
-        return {"text": item[0], **item[1]}
-    if isinstance(item, dict):
-        return item
-    remarks.fault(f"{place}: expected a JSON object: {truncated_repr(item)}")
-    return None
 
 
 def _of_label_studio(

@@ -1,0 +1,55 @@
+"""What is read from small files in every format: `read.yaml`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from read_files import source
+
+from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.sentence import Sentence
+
+CASES = yaml.safe_load(Path(__file__).with_name("read.yaml").read_text(encoding="utf-8"))
+
+
+def content(file: Any) -> Any:
+    return "".join(f"{json.dumps(record)}\n" for record in file) if isinstance(file, list) else file
+
+
+def shown(sentences: list[Sentence]) -> list[str]:
+    tokens = [zip(it.words, it.tags, strict=True) for it in sentences]
+    return [" ".join(word if tag == "O" else f"{word}/{tag}" for word, tag in it) for it in tokens]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_is_read_as_it_says(name: str, tmp_path: Path) -> None:
+    case, remarks = CASES[name], Remarks()
+    form, settings = case["format"], case.get("settings", {})
+    train, test = (
+        source(form, tmp_path, {it: content(case["file"])}, **settings) for it in ("train", "test")
+    )
+    if message := case.get("message"):
+        with pytest.raises(ValueError) as error:  # noqa: PT011  the whole message is compared
+            train.read()
+        assert str(error.value).replace(f"{tmp_path}/", "") == message
+    else:
+        sentences = train.read(remarks)["train"]
+        assert (shown(sentences), remarks.counts()) == (case["train"], case.get("remarks", []))
+        assert not any(it.unreachable for it in sentences)
+        assert [it.line for it in sentences] == case.get("lines", [it.line for it in sentences])
+        assert len([*train.untagged(tmp_path / "train")]) == case.get("untagged", len(sentences))
+        assert {name: [*it] for name, it in sentences[0].columns.items()} == case.get("columns", {})
+        if isinstance(train, AnnotatedFiles):
+            (first, *_) = train.annotated(Remarks())["train"]
+            assert first.place.startswith(f"{tmp_path}/train")
+            assert {**first.keys} == case.get("keys", {**first.keys})
+    if "test" in case:
+        sentences = test.read()["test"]
+        assert shown(sentences) == case["test"]
+        unreachable = [[it.type, [*it.words], it.reason] for other in sentences for it in other.unreachable]
+        assert unreachable == case["unreachable"]
