@@ -41,8 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     results_folder.check_is_there(arguments.results / claims.FILE, "--results DIR")
     ledger = claims.read(arguments.results / claims.FILE)
     wanted = requested(ledger, arguments.ids, arguments.results / claims.FILE)
-    families = {verdicts.family_of(claim) for claim in wanted}
-    tested = [claim for claim in ledger if verdicts.family_of(claim) in families]
+    tested = verdicts.with_families(ledger, wanted)
     ids = {claim.id for claim in wanted}
     decided = [it for it in verdicts.decide(tested, arguments.results) if it.claim.id in ids]
     by_claim = verdicts.by_claim(decided)

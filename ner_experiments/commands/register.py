@@ -82,16 +82,14 @@ def check_power(families: Sequence[Family], results: Path) -> None:
     for it in verdicts.decide(claims.read(results / claims.FILE), results):
         exploratory.setdefault(it.claim.first_id, []).append(it)
     for family in families:
-        for test in family.tests:
-            deviations = max(
-                exploratory[test.claim.id], key=lambda it: (-it.claim.rung, min(it.runs or (0,)))
-            )
-            needed = registered.seeds_needed(test, deviations, len(family.testable) or len(family.tests))
-            if needed != test.number:
+        for claim in family.tests:
+            deviations = max(exploratory[claim.id], key=lambda it: (-it.claim.rung, min(it.runs or (0,))))
+            needed = registered.seeds_needed(claim, deviations, len(family.testable) or len(family.tests))
+            if needed != (number := len(claim.source.seeds)):
                 raise ValueError(
-                    f"{results / registration.FILE}: {family.paper}: {test.claim.id}: seeds must be {needed}, the "
+                    f"{results / registration.FILE}: {family.paper}: {claim.id}: seeds must be {needed}, the "
                     f"smallest number with 80 % power by the deviations of {deviations.claim.id} (0: more than "
-                    f"{registration.MOST_SEEDS} are needed), got {test.number}"
+                    f"{registration.MOST_SEEDS} are needed), got {number}"
                 )
 
 
@@ -101,11 +99,11 @@ def text_of(it: Replication, results: Path) -> str:
     from ner_experiments.view import cells
 
     family = it.family
-    width = max(len(each.test.claim.id) for each in it.outcomes)
+    width = max(len(each.claim.id) for each in it.outcomes)
     lines = [f"{family.paper}: {family.hash}", f"  settings  {' '.join(family.overrides)} ({family.search})"]
     for each in it.outcomes:
-        claim, measured = each.test.claim, cells.difference(each.difference)
-        figures = f"rung {claim.rung}, {each.test.number} seeds, the paper {claim.published:+.2f}"
+        claim, measured = each.claim, cells.difference(each.difference)
+        figures = f"rung {claim.rung}, {len(claim.source.seeds)} seeds, the paper {claim.published:+.2f}"
         figures += f", ours {measured}, p {each.p_adjusted:.3f}" if measured else ""
         lines.append(f"  {each.verdict:<18}  {claim.id:<{width}}  {figures}")
         lines += [f"    {registered_verdict(each)}"] * (registered_verdict(each) != each.verdict)

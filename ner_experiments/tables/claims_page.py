@@ -134,7 +134,7 @@ def forests(
             found.setdefault(name, []).append(row)
 
     for outcome in (each for it in replications for each in it.outcomes if not each.reason):
-        claim = outcome.test.claim
+        claim = outcome.claim
         for name in (f"{claim.paper}-registered", README_PLOT):
             add(name, claim, outcome.difference, outcome.verdict, "")
     for it in all_claims:
@@ -168,11 +168,11 @@ def headline(replications: Sequence[Replication], ledger: Iterable[Claim]) -> st
             (PAPERS[paper.family.paper], it)
             for paper in replications
             for it in paper.outcomes
-            if it.verdict in VERDICTS and it.test.claim.rung in rungs
+            if it.verdict in VERDICTS and it.claim.rung in rungs
         ]
         if decided:
             papers = listed([*dict.fromkeys(paper for paper, _ in decided)])
-            on = listed(sorted({str(it.test.claim.rung) for _, it in decided}))
+            on = listed(sorted({str(it.claim.rung) for _, it in decided}))
             found = Counter[str](it.verdict for _, it in decided)
             counts = listed([f"{found[name]} *{name}*" for name in VERDICTS if found[name]])
             sentences.append(f"{what} {papers}, rung {on}: {counts}.")
@@ -203,8 +203,8 @@ def registered_section(it: Replication, results: Path) -> str:
 def registered_grid(outcomes: Iterable[Outcome]) -> Grid:
     lines = []
     for it in outcomes:
-        claim, number = it.test.claim, f"{it.test.number} seeds" if it.test.testable else "no runs"
-        said = (registered_verdict(it), number, str(claim.rung))
+        claim, number = it.claim, len(it.claim.source.seeds)
+        said = (registered_verdict(it), f"{number} seeds" if number else "no runs", str(claim.rung))
         p = (cells.probability(it.p_adjusted), cells.probability(it.p_over_all))
         lines.append([claim.claim, published(claim), cells.difference(it.difference), *said, *p])
     return Grid(REGISTERED, lines).without_empty((REGISTERED[2], *REGISTERED[6:]))
@@ -215,9 +215,7 @@ def registered_verdict(it: Outcome) -> str:
     only = ", on these test sentences only" if it.sentences_only and it.verdict in DIRECTED else ""
     # what is tested is the paper's difference, also where its claim is that there is none
     printed = (
-        " (the printed difference, which the claim takes for chance)"
-        if it.test.claim.direction == "equal"
-        else ""
+        " (the printed difference, which the claim takes for chance)" if it.claim.direction == "equal" else ""
     )
     return f"{it.verdict}{printed if it.difference else ''}{only}{f': {it.reason}' if it.reason else ''}"
 
@@ -244,7 +242,7 @@ def secondary_grid(it: Replication) -> Grid:
     names = [*it.family.secondary]
     lines = [
         [
-            each.test.claim.claim,
+            each.claim.claim,
             *map(cells.difference, (each.difference, *(each.secondary.get(it) for it in names))),
         ]
         for each in it.outcomes

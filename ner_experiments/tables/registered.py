@@ -21,7 +21,7 @@ from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import archives
 from ner_experiments.tables import claims, registration, results_folder, verdicts
-from ner_experiments.tables.claims import Reference
+from ner_experiments.tables.claims import Claim, Reference
 from ner_experiments.tables.experiments import identity_of, row_settings, run_command
 from ner_experiments.tables.registration import (
     FEWEST_SEEDS,
@@ -29,13 +29,12 @@ from ner_experiments.tables.registration import (
     FIRST_SEED,
     MOST_SEEDS,
     Family,
-    RegisteredTest,
 )
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.significance import ALPHA, over_sentences, seeds_to_detect
 from ner_experiments.tables.spec import Measure
-from ner_experiments.tables.verdicts import TEST, Decided, Reader, contrast_record, result_of, size_of
+from ner_experiments.tables.verdicts import TEST, Decided, Reader, contrast_record, size_of
 from ner_experiments.utils.files import as_file
 
 RegisteredVerdict = Literal[
@@ -64,7 +63,7 @@ class Outcome:
     secondary: the difference on each further test set on which all its runs were scored.
     """
 
-    test: RegisteredTest
+    claim: Claim
     verdict: RegisteredVerdict
     reason: str = ""
     difference: Difference | None = None
@@ -75,9 +74,9 @@ class Outcome:
 
     def record(self) -> dict[str, Any]:
         """Its values by name, as in `ner-experiments register --json`. Differences are in points."""
-        return contrast_record(self.test.claim, self.difference) | {
-            "seeds": [*self.test.seeds],
-            "margin": self.test.margin,
+        return contrast_record(self.claim, self.difference) | {
+            "seeds": [*self.claim.source.seeds],
+            "margin": self.claim.source.smallest_effect,
             "verdict": self.verdict,
             "reason": self.reason,
             "p_adjusted": self.p_adjusted,
@@ -179,7 +178,7 @@ def replications(
 
 def over_all(papers: Sequence[Replication]) -> list[Replication]:
     """The same with one correction over the tests of all papers beside that of each."""
-    flat = [it for paper in papers for it in paper.outcomes if it.test.testable]
+    flat = [it for paper in papers for it in paper.outcomes if it.claim.source.seeds]
     p_of = {id(it): p for it, p in zip(flat, holm(it.difference for it in flat), strict=True)}
 
     def corrected(it: Outcome) -> Outcome:
@@ -197,30 +196,30 @@ def replication(family: Family, archived: Reader, complaint: Callable[[Run], str
     """The verdicts on a paper's tests. complaint: why a run is not proven to follow the registration, or ""."""
     differences: dict[str, Difference | None] = {}
     complaints: list[str] = []
-    for test in family.testable:
-        runs = [run for run in verdicts.runs(test.claim, archived) if run.metrics["seed"] in test.seeds]
+    for claim in family.testable:
+        runs = [run for run in verdicts.runs(claim, archived) if run.metrics["seed"] in claim.source.seeds]
         found = [text for run in runs if (text := complaint(run))]
-        differences[test.claim.id] = None if found else difference(test, archived)
+        differences[claim.id] = None if found else difference(claim, archived)
         complaints += found
     adjusted = dict(zip(differences, holm(differences.values()), strict=True))
     unsettled = None in differences.values()
-    sentences = sentences_only([test for test in family.testable if differences[test.claim.id]], archived)
+    sentences = sentences_only([claim for claim in family.testable if differences[claim.id]], archived)
     outcomes = []
-    for test in family.tests:
-        name = test.claim.id
+    for claim in family.tests:
+        name = claim.id
         ours = differences.get(name)
         if ours is None:
             missing: RegisteredVerdict = "needs a GPU" if family.gpu_hours else "not run"
-            outcomes.append(Outcome(test=test, verdict=missing if test.testable else "not testable"))
+            outcomes.append(Outcome(claim=claim, verdict=missing if claim.source.seeds else "not testable"))
             continue
-        reason = weakness(test, archived)
-        secondary = {it: further for it in family.secondary if (further := difference(test, archived, it))}
+        reason = weakness(claim, archived)
+        secondary = {it: further for it in family.secondary if (further := difference(claim, archived, it))}
         outcomes.append(
             Outcome(
-                test=test,
+                claim=claim,
                 verdict="undecided"
                 if reason
-                else verdict_of(test, ours, adjusted[name], unsettled=unsettled),
+                else verdict_of(claim, ours, adjusted[name], unsettled=unsettled),
                 reason=reason,
                 difference=ours,
                 p_adjusted=adjusted[name],
@@ -236,67 +235,60 @@ def replication(family: Family, archived: Reader, complaint: Callable[[Run], str
     )
 
 
-def difference(test: RegisteredTest, archived: Reader, test_set: str = TEST) -> Difference | None:
+def difference(claim: Claim, archived: Reader, test_set: str = TEST) -> Difference | None:
     """The difference of a test's rows by the registered seeds; None unless all were scored on the test set."""
-    a, b = (verdicts.only(side, test.seeds) for side in verdicts.sides(test.claim, archived, test_set))
-    return statistics.difference(a, b) if {*test.seeds} <= a.keys() & b.keys() else None
+    seeds = claim.source.seeds
+    a, b = (verdicts.only(side, seeds) for side in verdicts.sides(claim, archived, test_set))
+    return statistics.difference(a, b) if {*seeds} <= a.keys() & b.keys() else None
 
 
 def verdict_of(
-    test: RegisteredTest, ours: Difference, p_adjusted: float, *, unsettled: bool = False
+    claim: Claim, ours: Difference, p_adjusted: float, *, unsettled: bool = False
 ) -> RegisteredVerdict:
     """The verdict by the paper's difference, our interval and the corrected p.
 
     unsettled: whether tests of the paper lack runs, with which the corrected p may still fall to the level.
     """
-    published = test.claim.published
+    published, margin = claim.published, claim.source.smallest_effect
     assert published is not None
     if ours.low is None or ours.high is None or ours.p is None:
         return "undecided"
     if p_adjusted <= ALPHA:
         return "opposite" if ours.mean * published < 0 else size_of(ours, published) or "replicates"
-    within = -test.margin <= ours.low and ours.high <= test.margin
+    within = -margin <= ours.low and ours.high <= margin
     return "no such difference" if within and not (unsettled and ours.p <= ALPHA) else "undecided"
 
 
-def sentences_only(tests: Sequence[RegisteredTest], archived: Reader) -> dict[str, bool]:
+def sentences_only(tests: Sequence[Claim], archived: Reader) -> dict[str, bool]:
     """Whether p over seeds and test sentences is above 0.05, by claim, for differences of two rows."""
     rows: dict[Reference, Result] = {}
-    by_test_set: dict[str, list[RegisteredTest]] = {}
-    for test in tests:
-        references = test.claim.references
+    by_test_set: dict[str, list[Claim]] = {}
+    for claim in tests:
+        references = claim.references
         if len(references) != 2 or any(it.row.measure for it in references):
             continue
         for reference in references:
-            page = archived(reference.source)
-            assert page is not None
-            result = result_of(page, reference.label)
-            runs = {seed: run for seed, run in result.runs.items() if seed in test.seeds}
-            rows.setdefault(reference, replace(result, runs=runs))
-        by_test_set.setdefault(rows[references[0]].run.test_set, []).append(test)
+            rows.setdefault(reference, archived(reference.source, reference.label).at(claim.source.seeds))
+        by_test_set.setdefault(rows[references[0]].run.test_set, []).append(claim)
     found = {}
     for group in by_test_set.values():
-        pairs = [(rows[a], rows[b]) for a, b in (test.claim.references for test in group)]
-        for test, tested in zip(group, over_sentences(pairs), strict=True):
+        pairs = [(rows[a], rows[b]) for a, b in (claim.references for claim in group)]
+        for claim, tested in zip(group, over_sentences(pairs), strict=True):
             p = tested.p_over_seeds_and_sentences
-            found[test.claim.id] = p is None or p > ALPHA
+            found[claim.id] = p is None or p > ALPHA
     return found
 
 
-def weakness(test: RegisteredTest, archived: Reader) -> str:
+def weakness(claim: Claim, archived: Reader) -> str:
     """Why the scores decide nothing: a row is below half of the paper's, or a run found fewer than `FEWEST_FOUND`."""
-    for reference in test.claim.references:
-        page = archived(reference.source)
-        assert page is not None
-        for _, label in reference.trained:
-            result = result_of(page, label)
-            scores, published = verdicts.only(result.scores, test.seeds), result.row.published
-            if isinstance(published, int | float) and fmean(scores.values()) < published / 2:
-                return f"{label} is below half of the paper's score"
-            runs = verdicts.only(result.runs, test.seeds).values()
-            numbers = [found_mentions(run, reference.row.measure) for run in runs]
-            if any(number is not None and number < FEWEST_FOUND for number in numbers):
-                return f"a run of {label} found fewer than {FEWEST_FOUND} of the mentions"
+    for reference, result in verdicts.rows(claim, archived):
+        row, label = result.at(claim.source.seeds), result.row.label
+        published = row.row.published
+        if isinstance(published, int | float) and fmean(row.scores.values()) < published / 2:
+            return f"{label} is below half of the paper's score"
+        numbers = [found_mentions(run, reference.row.measure) for run in row.runs.values()]
+        if any(number is not None and number < FEWEST_FOUND for number in numbers):
+            return f"a run of {label} found fewer than {FEWEST_FOUND} of the mentions"
     return ""
 
 
@@ -317,19 +309,18 @@ def found_mentions(run: Run, measure: Measure | None) -> int | None:
 def planned(family: Family, archived: Reader, complaint: Callable[[Run], str]) -> list[PlannedRow]:
     """The registered rows, each with as many seeds as a test needs at most. Rows with one identity are one."""
     found: dict[str, PlannedRow] = {}
-    for test in family.testable:
-        for reference in test.claim.references:
+    for claim in family.testable:
+        for reference in claim.references:
             for name, label in reference.trained:
                 settings = row_settings(name, label, reference.source.overrides)
                 key = identity_of(settings)
                 row = found.get(key) or PlannedRow(
-                    settings=settings, secondary=family.secondary_of(test), rows={}, number=0
+                    settings=settings, secondary=family.secondary_of(claim), rows={}, number=0
                 )
-                page = archived(reference.source)
-                runs = result_of(page, label).runs if page else {}
+                runs = archived(reference.source, label).runs
                 count = {seed: run for seed, run in runs.items() if not complaint(run)}
                 rows = {**row.rows, (name, label): count}
-                found[key] = replace(row, rows=rows, number=max(row.number, test.number))
+                found[key] = replace(row, rows=rows, number=max(row.number, len(claim.source.seeds)))
     return [*found.values()]
 
 
@@ -348,14 +339,14 @@ def hours(rows: Sequence[PlannedRow], results: Path) -> float | None:
     return sum(known) if len(known) == len(rows) else None
 
 
-def seeds_needed(test: RegisteredTest, exploratory: Decided, family_size: int) -> int:
+def seeds_needed(claim: Claim, exploratory: Decided, family_size: int) -> int:
     """Seeds per row that detect the paper's difference with 80 % power at the family's strictest level; 0 for none.
 
     At least `FEWEST_SEEDS`. Deviations are those of the exploratory runs. 0 also if a row has no two of these.
     """
-    assert test.claim.published is not None
+    assert claim.published is not None
     a, b = (statistics.summarize(side) if side else None for side in (exploratory.a, exploratory.b))
-    found = seeds_to_detect(a, b, test.claim.published, alpha=ALPHA / family_size, most=MOST_SEEDS)
+    found = seeds_to_detect(a, b, claim.published, alpha=ALPHA / family_size, most=MOST_SEEDS)
     return max(found, FEWEST_SEEDS) if found else 0
 
 

@@ -26,8 +26,8 @@ from ner_experiments.experiment_data import read_corpus
 from ner_experiments.runs import predictions
 from ner_experiments.runs.predictions import Predicted, as_field
 from ner_experiments.runs.run import Run
-from ner_experiments.runs.store import same_overrides
-from ner_experiments.tables import spec, verdicts
+from ner_experiments.runs.store import find_archive, same_overrides
+from ner_experiments.tables import results_folder, spec, verdicts
 from ner_experiments.tables.claims import Claim, ClaimSource
 from ner_experiments.tables.experiments import experiments, joined
 from ner_experiments.tables.reproducibility import FEWEST_RANKED
@@ -267,21 +267,16 @@ def decide_again(
     the correction for the number of claims, rows with runs that could not be rescored count with their scores by their
     own gold.
     """
-    archived = verdicts.reader(results)
 
     @cache
     def rescored_table(source: ClaimSource) -> Rescored | None:
         if is_of(source, rescored.page):
             return rescored
-        page = archived(source)
-        return rescore(page, gold, overrides) if page else None
+        archive = find_archive(results, spec.load(source.table).runs_of, source.overrides)
+        return rescore(results_folder.read(archive.folder), gold, overrides) if archive else None
 
-    def old(source: ClaimSource) -> Page | None:
-        return found.page if (found := rescored_table(source)) else None
-
-    def new(source: ClaimSource) -> Page | None:
-        return found.mixed if (found := rescored_table(source)) else None
-
+    old = verdicts.row_reader(lambda source: found.page if (found := rescored_table(source)) else None)
+    new = verdicts.row_reader(lambda source: found.mixed if (found := rescored_table(source)) else None)
     about = [claim for claim in ledger if any(is_of(it.source, rescored.page) for it in claim.references)]
     concerned, complete = [], set()
     for claim in about:
@@ -290,8 +285,7 @@ def decide_again(
             concerned.append(claim)
             if all(isinstance(run, RescoredRun) for run in verdicts.runs(claim, new)):
                 complete.add(claim.id)
-    families = {verdicts.family_of(claim) for claim in concerned}
-    tested = [claim for claim in ledger if verdicts.family_of(claim) in families]
+    tested = verdicts.with_families(ledger, concerned)
     pairs = zip(verdicts.decide_by(tested, old), verdicts.decide_by(tested, new), strict=True)
     changes = [Change(own, other) for own, other in pairs if own.claim.id in complete and not own.lacks_rows]
     return changes, [claim for claim in concerned if claim.id not in complete]

@@ -9,10 +9,11 @@ known, and whether it needs looks that were added when results were known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -35,8 +36,8 @@ T = TypeVar("T")
 Scores = Mapping[int, float]
 TEST = "test"
 """The test set of the corpus; others are those of `audit.extra_tests`."""
-Reader = Callable[[ClaimSource], Page | None]
-"""The archived runs of a source; None if there are none."""
+Reader = Callable[[ClaimSource, str], Result]
+"""A row of a source, or of the table that it analyzes, by its label, with its archived runs, if there are any."""
 
 BY_DIRECTION: Mapping[str, Mapping[str, ClaimVerdict]] = {
     "higher": {"ahead": "holds", "behind": "opposite", "equal": "equal", "open": "open"},
@@ -214,8 +215,9 @@ def decide(claims: Sequence[Claim], results: Path, read: Read = results_folder.r
 
 def decide_by(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
     """As `decide`, with the runs that a reader returns."""
+    by_source = attrgetter("source.name")
     by_id: dict[str, Decided] = {}
-    for _, group in groupby(sorted(claims, key=family_of), key=family_of):
+    for _, group in groupby(sorted(claims, key=by_source), key=by_source):
         family = [*group]
         source = family[0].source
         found = decide_family(family, archived, source.looks)
@@ -226,9 +228,10 @@ def decide_by(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
     return [by_id[claim.id] for claim in claims]
 
 
-def family_of(claim: Claim) -> str:
-    """The name of the family of claims that are corrected together."""
-    return claim.source.name
+def with_families(ledger: Sequence[Claim], wanted: Iterable[Claim]) -> list[Claim]:
+    """All claims that are corrected together with those wanted: those whose first row is of the same source."""
+    names = {claim.source.name for claim in wanted}
+    return [claim for claim in ledger if claim.source.name in names]
 
 
 def decide_family(claims: Sequence[Claim], archived: Reader, planned: Sequence[int]) -> list[Decided]:
@@ -316,56 +319,61 @@ def reader(results: Path, read: Read = results_folder.read) -> Reader:
         archive = find_archive(results, table, overrides)
         return read(archive.folder) if archive else None
 
-    return lambda source: find(spec.load(source.table).runs_of, tuple(source.overrides))
+    return row_reader(lambda source: find(spec.load(source.table).runs_of, tuple(source.overrides)))
+
+
+def row_reader(page_of: Callable[[ClaimSource], Page | None]) -> Reader:
+    """A reader of the rows of the pages of sources; None: a source has no runs."""
+
+    def row(source: ClaimSource, label: str) -> Result:
+        page = page_of(source)
+        rows = page.results if page else map(Result, spec.load(spec.load(source.table).runs_of).rows)
+        return next(result for result in rows if result.row.label == label)
+
+    return row
 
 
 def sides(claim: Claim, archived: Reader, test_set: str = TEST) -> tuple[Scores, Scores]:
     """Scores of a and b on a test set by seed, in points. Of a row of an analysis, those of its two rows."""
-    check_corpus(claim, archived)
+    names = sorted({run.metrics["data"]["name"] for run in runs(claim, archived)} - {claim.corpus})
+    if names:
+        raise ValueError(f"claim {claim.id}: corpus must be that of its runs, {names[0]}, got {claim.corpus}")
     measure = claim.a[0].row.measure
     if measure is None:
         return of_side(claim.a, archived, test_set), of_side(claim.b, archived, test_set)
-    page = archived(claim.source) if test_set == TEST else None  # figures are archived of test alone
 
     def figures(label: str) -> Scores:
-        runs = result_of(page, label).runs if page else {}
-        return {seed: archive.f1_by_mention(run, measure.figure)[measure.key] for seed, run in runs.items()}
+        if test_set != TEST:  # figures are archived of test alone
+            return {}
+        found = archived(claim.source, label).runs
+        return {seed: archive.f1_by_mention(it, measure.figure)[measure.key] for seed, it in found.items()}
 
     return figures(measure.of), figures(measure.over)
 
 
 def of_side(side: Side, archived: Reader, test_set: str) -> Scores:
     """Scores by seed; of two rows, their differences for the seeds that both have."""
-    rows = [scores(reference, archived, test_set) for reference in side]
+    rows: list[Scores] = []
+    for reference in side:
+        row = archived(reference.source, reference.label)
+        on_others = {
+            seed: run.on(test_set).score for seed, run in row.runs.items() if test_set in run.extra_tests
+        }
+        rows.append(row.scores if test_set == TEST else on_others)
     if len(rows) < 2:
         return rows[0] if rows else {}
     first, second = rows
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
-def scores(reference: Reference, archived: Reader, test_set: str = TEST) -> Scores:
-    page = archived(reference.source)
-    if page is None:
-        return {}
-    result = result_of(page, reference.label)
-    if test_set == TEST:
-        return result.scores
-    return {seed: run.on(test_set).score for seed, run in result.runs.items() if test_set in run.extra_tests}
-
-
-def result_of(page: Page, label: str) -> Result:
-    return next(result for result in page.results if result.row.label == label)
-
-
-def runs(claim: Claim, archived: Reader) -> Iterable[Run]:
-    """The runs of all rows of a claim."""
+def rows(claim: Claim, archived: Reader) -> Iterator[tuple[Reference, Result]]:
+    """The rows whose runs a claim needs; of a row of an analysis, the two that it compares."""
     for reference in claim.references:
-        if page := archived(reference.source):
-            for _, label in reference.trained:
-                yield from result_of(page, label).runs.values()
+        for _, label in reference.trained:
+            yield reference, archived(reference.source, label)
 
 
-def check_corpus(claim: Claim, archived: Reader) -> None:
-    names = sorted({run.metrics["data"]["name"] for run in runs(claim, archived)} - {claim.corpus})
-    if names:
-        raise ValueError(f"claim {claim.id}: corpus must be that of its runs, {names[0]}, got {claim.corpus}")
+def runs(claim: Claim, archived: Reader) -> Iterator[Run]:
+    """The runs of all rows of a claim."""
+    for _, row in rows(claim, archived):
+        yield from row.runs.values()

@@ -6,7 +6,7 @@ if its field has no default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -58,10 +58,9 @@ def is_list(value: Any) -> bool:
 
 ANYTHING = Rule(lambda value: True, "")
 """That of a key whose value is checked by a schema of its own."""
-TEXT, TEXTS = Rule(is_text, "a text"), Rule(list_of(is_text), "a list of texts")
-Text = Annotated[str, TEXT]
+Text = Annotated[str, Rule(is_text, "a text")]
 String = Annotated[str, Rule(lambda value: isinstance(value, str), "a text or empty")]
-Texts = Annotated[tuple[str, ...], TEXTS]
+Texts = Annotated[tuple[str, ...], Rule(list_of(is_text), "a list of texts")]
 Counts = Annotated[tuple[int, ...], Rule(are_counts, "a list of whole numbers from 0")]
 Seeds = Annotated[tuple[int, ...], Rule(are_seeds, "different whole numbers from 0, at least one")]
 Count = Annotated[int, Rule(is_count, "a whole number from 0")]
@@ -97,10 +96,9 @@ def keys(schema: Any) -> dict[str, Key]:
     return found
 
 
-def checked(content: Any, schema: Any, place: str, required: Sequence[str] = ()) -> dict[str, Any]:
+def checked(content: Any, schema: type, place: str) -> dict[str, Any]:
     """`content` unchanged, if it is a mapping of the schema's keys, all values fit, and no required key is missing."""
-    rules = schema.items() if isinstance(schema, dict) else ()
-    known = {name: Key(Rule(*rule), name in required) for name, rule in rules} or keys(schema)
+    known = keys(schema)
     if not isinstance(content, dict):
         raise ValueError(f"{place}: expected {', '.join(known)} by name, got {truncated_repr(content)}")
     for key, value in content.items():
@@ -108,8 +106,8 @@ def checked(content: Any, schema: Any, place: str, required: Sequence[str] = ())
             raise ValueError(f"{place}: there is no {truncated_repr(key)}{did_you_mean(str(key), known)}")
         if not known[key].rule.fits(value):
             raise ValueError(f"{place}: {key} must be {known[key].rule.text}, got {truncated_repr(value)}")
-    for key, (_, is_required, _) in known.items():
-        if is_required and key not in content:
+    for key, (_, required, _) in known.items():
+        if required and key not in content:
             raise ValueError(f"{place}: {key} is missing")
     return content
 

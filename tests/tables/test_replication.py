@@ -35,9 +35,7 @@ def made(results: Path) -> str:
 
 
 def test_verdicts_are_those_of_the_oracle(results: Path, replications: list[Replication]) -> None:
-    found = {
-        it.family.paper: {each.test.claim.id: each.verdict for each in it.outcomes} for it in replications
-    }
+    found = {it.family.paper: {each.claim.id: each.verdict for each in it.outcomes} for it in replications}
     assert found == registered_oracle.verdicts(results)
     said = {verdict for paper in found.values() for verdict in paper.values()}
     if made(results) == "all":
@@ -113,7 +111,7 @@ def test_a_difference_that_a_missing_test_may_still_decide_is_no_such_difference
     results: Path, replications: list[Replication]
 ) -> None:
     """By hand: within the margin of 0.4, and p 0.03 before correction."""
-    test = next(it for it in replications[0].family.tests if it.claim.id == "zukov-16-units-over-32")
+    test = next(it for it in replications[0].family.tests if it.id == "zukov-16-units-over-32")
     ours = registered.Difference(0.1, low=0.01, high=0.19, p=0.03)
     assert registered.verdict_of(test, ours, 0.2, unsettled=True) == "undecided"
     assert registered.verdict_of(test, ours, 0.2) == "no such difference"

@@ -52,10 +52,13 @@ def test_a_recorded_sweep_is_shown_where_nothing_can_be_written(
         recorded(*SWEEP[:-1], "seed=1,2,3")
 
 
-def finish_all() -> None:
+@pytest.fixture
+def finished(_elsewhere: None) -> spec.Table:
+    """A recorded sweep of two rows with two runs each, of which those of the second are better."""
     for layers, num_wrong in ((2, [10, 12]), (3, [1, 2])):
         for seed, wrong in enumerate(num_wrong, start=1):
             finish([*FIXED, f"layers={layers}", "output_dir=outputs"], seed, wrong)
+    return recorded(*SWEEP)
 
 
 def test_a_sweep_is_recorded_as_a_file_of_sweeps() -> None:
@@ -115,12 +118,10 @@ def test_rows_that_differ_only_in_the_files_that_they_read_are_other_rows() -> N
 
 
 def test_a_sweep_that_can_no_longer_be_composed_does_not_hide_the_others(
-    ner: Ner,
+    finished: spec.Table, ner: Ner
 ) -> None:
-    finish_all()
-    table = recorded(*SWEEP)
     path = Path("outputs/sweeps/mine.yaml")
-    path.write_text(sweeps.as_yaml(replace(table, base=("data=mine",))), encoding="utf-8")
+    path.write_text(sweeps.as_yaml(replace(finished, base=("data=mine",))), encoding="utf-8")
     before = path.read_bytes()
     *_, first, second = sorted(ner("table").splitlines()[-2:])
     assert first.startswith("layers ")
@@ -189,33 +190,20 @@ def test_a_value_of_several_lines_cannot_be_swept() -> None:
         sweeps.of_jobs([["words.input.path=a\nb"], ["words.input.path=c"]], "", [values])
 
 
-def test_a_table_of_a_sweep_by_name_and_by_its_overrides(ner: Ner) -> None:
-    finish_all()
-    recorded(*SWEEP)
+def test_a_table_of_a_sweep_by_name_and_by_its_overrides(finished: spec.Table, ner: Ner) -> None:
     by_name = ner.json("table", "layers")
     assert ner.json("table", *SWEEP, "logger=csv") == by_name
     assert [row["label"] for row in by_name["rows"]] == ["layers=2", "layers=3"]
     (pair,) = by_name["pairs"]
-    assert {
-        "a",
-        "b",
-        "difference",
-        "low",
-        "high",
-        "p",
-        "p_adjusted",
-        "seeds_needed",
-        "verdict",
-    } <= pair.keys()
     assert (pair["a"], pair["b"]) == ("layers=2", "layers=3")
     means = [row["measured"]["mean"] for row in by_name["rows"]]
     assert pair["difference"] == pytest.approx(means[0] - means[1])
     assert pair["low"] < pair["difference"] < pair["high"]
 
 
-def test_the_page_of_a_sweep_begins_with_its_answer_and_its_formats_agree(ner: Ner) -> None:
-    finish_all()
-    recorded(*SWEEP)
+def test_the_page_of_a_sweep_begins_with_its_answer_and_its_formats_agree(
+    finished: spec.Table, ner: Ner
+) -> None:
     text = ner("table", "layers")
     heading, _, verdict, *_ = text.split("\n\n")
     assert heading == "# layers=2,3"
@@ -233,9 +221,9 @@ def test_the_page_of_a_sweep_begins_with_its_answer_and_its_formats_agree(ner: N
 
 
 def test_finished_runs_that_were_no_sweep_are_collected_on_request(
-    capsys: pytest.CaptureFixture[str], ner: Ner
+    finished: spec.Table, capsys: pytest.CaptureFixture[str], ner: Ner
 ) -> None:
-    finish_all()
+    Path("outputs/sweeps/layers.yaml").unlink()
     assert "`ner-experiments table --over` collects finished runs" in ner.error("table", *SWEEP)
     content = ner.json("table", "--over", *FIXED, "layers=2,3,4")
     assert [bool(row["measured"]) for row in content["rows"]] == [True, True, False]
@@ -248,44 +236,32 @@ def test_finished_runs_that_were_no_sweep_are_collected_on_request(
     ]
 
 
-def test_a_damaged_record_does_not_hide_the_others(ner: Ner) -> None:
-    finish_all()
-    recorded(*SWEEP)
+def test_a_damaged_record_does_not_hide_the_others(finished: spec.Table, ner: Ner) -> None:
     Path("outputs/sweeps/broken.yaml").write_text("rows: [", encoding="utf-8")
     assert ner.json("table", *SWEEP)["name"] == "layers"
     assert "outputs/sweeps/broken.yaml" in ner.error("table", "broken")
 
 
-def test_errors_and_cases_take_a_sweep(ner: Ner) -> None:
-    finish_all()
-    recorded(*SWEEP)
+def test_errors_and_cases_take_a_sweep(finished: spec.Table, ner: Ner) -> None:
     text = ner("cases", "layers")
-    assert text.count("(layers=2)") == 2
-    assert text.count("(layers=3)") == 2
+    assert (text.count("(layers=2)"), text.count("(layers=3)")) == (2, 2)
+    for command in ("errors", "cases"):
+        by_name = ner(command, "layers", "--json")
+        assert ner(command, *SWEEP, "output_dir=outputs", "--json") == by_name
+        unknown = ner.error(command, *FIXED, "layers=4,5")
+        assert "outputs/sweeps has no sweep with the rows of model=residual" in unknown
+        no_name = ner.error(command, "output_dir=outputs")
+        assert no_name.startswith("output_dir=outputs: expected a run, or a table or sweep")
     recorded(*FIXED, "layers=5,6", name="never")
     assert "never: no run of it is finished in outputs\n" in ner.error("cases", "never")
 
 
-def test_errors_of_runs_on_changed_data_say_so(ner: Ner, monkeypatch: pytest.MonkeyPatch) -> None:
-    finish_all()
-    recorded(*SWEEP)
+def test_errors_of_runs_on_changed_data_say_so(
+    finished: spec.Table, ner: Ner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ner_experiments.experiment_data.Fingerprints.__call__", lambda *_: "other")
     assert "layers: no run of it is finished in outputs: " in (printed := ner.error("errors", "layers"))
     assert "read other files" in printed
-
-
-def test_errors_and_cases_take_a_sweep_by_its_overrides(ner: Ner) -> None:
-    finish_all()
-    recorded(*SWEEP)
-    for command in ("errors", "cases"):
-        by_name = ner(command, "layers", "--json")
-        assert ner(command, *SWEEP, "output_dir=outputs", "--json") == by_name
-        assert "outputs/sweeps has no sweep with the rows of model=residual" in ner.error(
-            command, *FIXED, "layers=4,5"
-        )
-        assert ner.error(command, "output_dir=outputs").startswith(
-            "output_dir=outputs: expected a run, or a table or sweep"
-        )
 
 
 def test_a_record_learns_seeds_and_looks_and_watch_shows_them(ner: Ner) -> None:
@@ -303,26 +279,23 @@ def test_a_record_learns_seeds_and_looks_and_watch_shows_them(ner: Ner) -> None:
 
 def test_the_looks_of_a_record_and_their_first_seed_cannot_change(ner: Ner) -> None:
     sweeps.add_to_record(recorded(*SWEEP), Path("outputs"), [3], [2, 3])
-    rows = [item for item in SWEEP if not item.startswith("seed=")]
-    refused = {
-        "seed=0": "seed=0: the looks of layers start from its first seed, 1; a sweep of another name",
-        "seed=7 sweep.looks=[2,3]": "seed=7: the looks of layers start from its first seed, 1; ",
-        "sweep.looks=[2,4]": "sweep.looks=2,4: layers was declared with sweep.looks=2,3, which cannot change; ",
-    }
-    for more, message in refused.items():
-        for name in ([], ["sweep.name=layers"]):
-            assert message in ner.error("train", "-m", *rows, *more.split(), *name)
+    rows = SWEEP[:-1]
+    first = "the looks of layers start from its first seed, 1; a sweep of another name"
+    looks = "layers was declared with sweep.looks=2,3, which cannot change; "
     for more, message in (
-        ("sweep.looks=[3]", "sweep.looks=[3]: layers was declared with sweep.looks=2,3"),
-        ("seeds=[0]", "start from its"),
+        ([*rows, "seed=0"], f"seed=0: {first}"),
+        ([*rows, "seed=0", "sweep.name=layers"], f"seed=0: {first}"),
+        ([*rows, "seed=7", "sweep.looks=[2,3]"], f"seed=7: {first}"),
+        ([*rows, "sweep.looks=[2,4]"], f"sweep.looks=2,4: {looks}"),
+        ([*rows, "sweep.looks=[2,4]", "sweep.name=layers"], f"sweep.looks=2,4: {looks}"),
+        (["table=layers", "sweep.looks=[3]"], f"sweep.looks=[3]: {looks}"),
+        (["table=layers", "seeds=[0]"], first),
     ):
-        assert message in ner.error("train", "-m", "table=layers", more)
+        assert message in ner.error("train", "-m", *more)
     assert spec.read(Path("outputs/sweeps/layers.yaml")).seeds == (1, 2, 3)
 
 
-def test_a_recorded_sweep_is_not_archived(tmp_path: Path, ner: Ner) -> None:
-    finish_all()
-    recorded(*SWEEP)
+def test_a_recorded_sweep_is_not_archived(finished: spec.Table, tmp_path: Path, ner: Ner) -> None:
     assert ner.error("table", "layers", "--archive", str(tmp_path / "results")).startswith(
         "layers is not a table of sweeps/, and only those are archived; "
     )
@@ -331,17 +304,14 @@ def test_a_recorded_sweep_is_not_archived(tmp_path: Path, ner: Ner) -> None:
     assert not (tmp_path / "results").exists()
 
 
-def test_a_record_moved_to_sweeps_is_taken_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_moved_to_sweeps_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch, ner: Ner) -> None:
     tiny = ("model.hidden_size=4", "model.dense_size=4", "trainer.max_epochs=1,2", "data=toy_zh")
     recorded("model=residual", *tiny, "seed=1", name="moved")
     Path("outputs/sweeps").rename("moved_to")
     monkeypatch.setattr(spec, "SWEEPS", Path("moved_to").absolute())
     for arguments in (["table", "moved"], ["table"], ["report", "moved"], ["smoke", "moved"]):
-        assert cli(arguments) == 0, capsys.readouterr().err
-    assert cli(["watch", "moved", "--json"]) == 3
-    capsys.readouterr()
+        ner(*arguments)
+    ner("watch", "moved", "--json", status=3)
 
 
 def test_a_search_is_found_by_its_name(ner: Ner) -> None:
@@ -386,17 +356,14 @@ def test_the_list_names_the_leader_on_each_corpus(
     assert ner("table").splitlines()[-1].endswith(said)
 
 
-def test_a_report_of_a_sweep_is_one_page_with_the_answer_first(capsys: pytest.CaptureFixture[str]) -> None:
-    finish_all()
-    recorded(*SWEEP)
+def test_a_report_of_a_sweep_is_one_page_with_the_answer_first(finished: spec.Table, ner: Ner) -> None:
     for number, arguments in enumerate((["layers"], SWEEP)):
-        assert cli(["report", *arguments, "--output", f"report{number}"]) == 0
+        ner("report", *arguments, "--output", f"report{number}")
         page = Path(f"report{number}/layers.html").read_text(encoding="utf-8")
         assert page.index('id="answer"') < page.index('id="differences"') < page.index('id="results"')
         index = Path(f"report{number}/index.html").read_text(encoding="utf-8")
         assert "layers.html" in index
         assert "yang2020" not in index
-    capsys.readouterr()
 
 
 @pytest.mark.slow
