@@ -11,10 +11,10 @@ from ner_experiments.tables import claims, registered
 from ner_experiments.tables.claims_page import (
     PAPERS,
     README_PLOT,
-    REGISTERED,
     TITLE,
+    WITH_P,
     headline,
-    registered_grid,
+    registered_cells,
 )
 from ner_experiments.tables.registered import Replication
 from ner_experiments.view.table import Grid
@@ -22,8 +22,6 @@ from ner_experiments.view.table import Grid
 ROOT = Path(__file__).parent.parent
 README, RESULTS = ROOT / "README.md", ROOT / "results"
 MARKED = re.compile(r"(?<=<!-- claims: by make generated -->\n).*?(?=<!-- end of claims -->)", re.DOTALL)
-WITHOUT_P = slice(6)
-"""The columns of the table; those with p, which come last, are on the pages of papers."""
 
 
 def readme() -> str:
@@ -37,15 +35,19 @@ def readme() -> str:
 
 
 def verdicts(replications: Sequence[Replication], ledger: Sequence[claims.Claim]) -> str:
-    """How many tests have which verdict, and a table of those that have one; without any, the first alone."""
+    """How many tests have which verdict, and a table of those that have one; without any, the first alone.
+
+    The columns with p are on the pages of papers.
+    """
     text = fill(headline(replications, ledger), 120)
     lines = []
     for it in replications:
         chosen = [each for each in it.outcomes if each.difference]
         paper = f"[{PAPERS[it.family.paper].split(',')[0]}](results/{it.family.paper}.md)"
-        lines += [[f"{paper}: {claim}", *cells] for claim, *cells in registered_grid(chosen).lines]
+        found = map(registered_cells, chosen)
+        lines += [line | {"claim": f"{paper}: {line['claim']}"} for line in found]
     if not lines:
         return text
     plot = f"![{TITLE}](results/plots/{README_PLOT}.svg)"
-    table = Grid(REGISTERED[WITHOUT_P], [line[WITHOUT_P] for line in lines]).markdown()
+    table = Grid.by_heading(lines).without(WITH_P).markdown()
     return f"{text}\n\n{plot}\n\n{table}"

@@ -34,26 +34,8 @@ PAPERS = {
     "li2020": "Li, Fu & Ma (2020)",
 }
 """Titles of sections; a paper that is not among them is called by its name in the ledger."""
-REGISTERED = (
-    "claim",
-    "the paper",
-    "ours (95 %)",
-    "verdict",
-    "registered",
-    "rung",
-    "p (Holm)",
-    "p, all papers",
-)
-EXPLORATORY = (
-    "claim",
-    "the paper",
-    "ours (95 %)",
-    "p (Holm)",
-    "seeds",
-    "exploratory verdict",
-    "registered",
-    "rung",
-)
+OURS = "ours (95 %)"
+WITH_P = ("p (Holm)", "p, all papers")
 DIRECTED = ("replicates", "smaller", "larger", "opposite")
 VERDICTS = (*DIRECTED, "no such difference", "undecided")
 """Verdicts that runs can have; the others are on their absence."""
@@ -192,7 +174,7 @@ def registered_section(it: Replication, results: Path) -> str:
     return pages.page(
         "registered.md.j2",
         it=it,
-        primary=registered_grid(it.outcomes),
+        primary=Grid.by_heading([*map(registered_cells, it.outcomes)]).without_empty((OURS, *WITH_P)),
         plot=picture(f"{it.family.paper}-registered", forests([it], [])),
         secondary=secondary_grid(it),
         test_sets=test_sets_page(it),
@@ -200,14 +182,18 @@ def registered_section(it: Replication, results: Path) -> str:
     ).rstrip()
 
 
-def registered_grid(outcomes: Iterable[Outcome]) -> Grid:
-    lines = []
-    for it in outcomes:
-        claim, number = it.claim, len(it.claim.source.seeds)
-        said = (registered_verdict(it), f"{number} seeds" if number else "no runs", str(claim.rung))
-        p = (cells.probability(it.p_adjusted), cells.probability(it.p_over_all))
-        lines.append([claim.claim, published(claim), cells.difference(it.difference), *said, *p])
-    return Grid(REGISTERED, lines).without_empty((REGISTERED[2], *REGISTERED[6:]))
+def registered_cells(it: Outcome) -> dict[str, str]:
+    """The cells of a registered test by heading."""
+    claim, number = it.claim, len(it.claim.source.seeds)
+    p = map(cells.probability, (it.p_adjusted, it.p_over_all))
+    return {
+        "claim": claim.claim,
+        "the paper": published(claim),
+        OURS: cells.difference(it.difference),
+        "verdict": registered_verdict(it),
+        "registered": f"{number} seeds" if number else "no runs",
+        "rung": str(claim.rung),
+    } | dict(zip(WITH_P, p, strict=True))
 
 
 def registered_verdict(it: Outcome) -> str:
@@ -328,19 +314,24 @@ def counted(all_claims: Iterable[ClaimTests]) -> str:
 def exploratory_grid(decided: Sequence[Decided], all_claims: Iterable[ClaimTests]) -> Grid:
     """The tests as a table. all_claims: those of the ledger, for the verdicts of other tests."""
     found = {it.claim.id: claim for claim in all_claims for it in claim.tests}
-    return Grid(EXPLORATORY, [line(it, found[it.claim.id]) for it in decided])
+    return Grid.by_heading([exploratory_cells(it, found[it.claim.id]) for it in decided])
 
 
-def line(it: Decided, of_claim: ClaimTests) -> list[str]:
-    """The cells of a test, of which the seeds are `3`, or `3 and 1` if the sides differ."""
-    claim = it.claim
+def exploratory_cells(it: Decided, of_claim: ClaimTests) -> dict[str, str]:
+    """The cells of a test by heading; its seeds are `3`, or `3 and 1` if the sides differ."""
     measured = cells.difference(it.over_seeds)
-    if claim.bound is not None:
+    if it.claim.bound is not None:
         measured = f"at most {max(it.a.values()):g}" if it.a else ""
-    seeds = " and ".join(str(number) for number in dict.fromkeys(it.runs))
-    verdict = outcome_among(it, of_claim)
-    rest = (cells.probability(it.p_adjusted), seeds, verdict, it.registered, str(claim.rung))
-    return [claim.claim, published(claim), measured, *rest]
+    return {
+        "claim": it.claim.claim,
+        "the paper": published(it.claim),
+        OURS: measured,
+        "p (Holm)": cells.probability(it.p_adjusted),
+        "seeds": " and ".join(str(number) for number in dict.fromkeys(it.runs)),
+        "exploratory verdict": outcome_among(it, of_claim),
+        "registered": it.registered,
+        "rung": str(it.claim.rung),
+    }
 
 
 def outcome_among(it: Decided, claim: ClaimTests) -> str:
@@ -364,8 +355,9 @@ def in_short(it: ClaimTests) -> str:
     if it.disagree:
         decisive = [test for test in it.tests if test.verdict != "open"]
         return f"its tests disagree: {', '.join(f'{test.verdict} by {test.claim.id}' for test in decisive)}"
-    _, paper, measured, p, *_ = line(it.shown, it)
-    parts = [measured or "no runs", f"p {p}" if p else "", f"the paper {paper}" if paper else ""]
+    found = exploratory_cells(it.shown, it)
+    p, paper = found["p (Holm)"], found["the paper"]
+    parts = [found[OURS] or "no runs", f"p {p}" if p else "", f"the paper {paper}" if paper else ""]
     shown = "" if it.shown is it.tests[0] else f"; as tested by {it.shown.claim.id}"
     return ", ".join(filter(None, parts)) + shown
 
@@ -386,7 +378,7 @@ DETAILS = (
 
 
 def details_of_test(it: Decided, of_claim: ClaimTests) -> str:
-    values: dict[str, Any] = dict(zip(EXPLORATORY, line(it, of_claim), strict=True))
+    values: dict[str, Any] = {**exploratory_cells(it, of_claim)}
     values |= {name.replace("_", " "): it.record()[name] for name in DETAILS}
     lines = [
         f"  {name:<26}  {', '.join(value) if isinstance(value, list) else value}"

@@ -74,7 +74,7 @@ class Differences:
         if self.subject == WITH_THE_BEST:  # false claims are counted over all pairs of rows
             by_heading = [{name: it for name, it in line.items() if name != "q"} for line in by_heading]
         optional = {*by_heading[0]} - {"", "difference", "verdict"}
-        return Grid([*by_heading[0]], [[*line.values()] for line in by_heading]).without_empty(optional)
+        return Grid.by_heading(by_heading).without_empty(optional)
 
     def explained(self, headings: Sequence[str] = tuple(EXPLAINED)) -> list[str]:
         """A sentence about each column that the table has, of those named."""

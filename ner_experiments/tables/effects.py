@@ -251,10 +251,6 @@ class Effects:
 
     # Pairs of rows
 
-    @property
-    def is_full(self) -> bool:
-        return not self.missing
-
     def within(self, pair: Pair) -> bool:
         """Whether two rows of the grid differ in one setting alone."""
         of_label = {result.row.label: cell for cell, result in self.rows.items()}
@@ -333,7 +329,7 @@ def effects_of(page: Page) -> list[Effects]:
 
 def pairs_within(grids: Sequence[Effects], pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs whose rows differ in one setting alone; none unless all grids are full."""
-    if not grids or not all(grid.is_full for grid in grids):
+    if not grids or any(grid.missing for grid in grids):
         return []
     return [pair for pair in pairs if any(grid.within(pair) for grid in grids)]
 

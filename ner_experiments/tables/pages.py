@@ -23,8 +23,8 @@ from ner_experiments.tables.spec import Table
 class Source:
     """Runs of a table in a folder of results/ or of run folders, and the overrides that they were made with.
 
-    place: the folder as pages name it. archived: whether the overrides are those of table.json, which has deviations
-    from the paper alone, so that the table's own rows need not be composed to know them.
+    place: the folder as pages name it. deviations: the overrides that deviate from the table's own settings; those of a
+    table.json all do, so that no rows need be composed to know them.
     """
 
     table: str
@@ -32,11 +32,7 @@ class Source:
     folder: Path
     overrides: tuple[str, ...]
     find: FindRuns
-    archived: bool = False
-
-    def deviations(self, table: Table) -> tuple[str, ...]:
-        """The overrides that deviate from the table's own settings."""
-        return self.overrides if self.archived else tuple(deviations(table, self.overrides))
+    deviations: tuple[str, ...] = ()
 
 
 def page(table: Table, overrides: Sequence[str], results: Path) -> Page:
@@ -70,7 +66,7 @@ def pages(
         return [page_of(table, own)] if own else []
     by_settings: dict[tuple[str, ...], list[Source]] = {(): []}
     for source in (*(it for it in archived if it.table == table.runs_of), *own):
-        settings = () if table.command else tuple(sorted(source.deviations(table)))
+        settings = () if table.command else tuple(sorted(source.deviations))
         by_settings.setdefault(settings, []).append(source)
     papers, *others = (page_of(table, sources) for sources in by_settings.values())
     return [papers if papers.has_runs else unmeasured(table), *(it for it in others if it.has_runs)]
@@ -90,7 +86,7 @@ def page_of(table: Table, sources: Sequence[Source]) -> Page:
     if not sources:
         return unmeasured(table)
     overrides, find = sources[-1].overrides, [it.find for it in sources]
-    known = sources[0].deviations(table)
+    known = sources[0].deviations
     whole = at_looks(collect(table, overrides, *find, deviates=known))
     analyzed: tuple[Result, ...] = ()
     if table.analysis:
@@ -121,7 +117,7 @@ def in_results(results: Path) -> list[Source]:
             it.folder,
             it.overrides,
             it.finished,
-            archived=True,
+            it.overrides,
         )
         for it in archives(results)
     ]
@@ -134,7 +130,8 @@ def in_run_folders(table: Table, outputs: Path, overrides: Sequence[str]) -> lis
     if not table.is_sweep and not corpora(table, overrides) & corpora_in(outputs):
         return []
     extra = (*overrides, f"output_dir={as_value(str(outputs))}")
-    return [Source(table.runs_of, outputs.name, outputs, extra, in_output_dir(Fingerprints()))]
+    others = tuple(deviations(table, extra))
+    return [Source(table.runs_of, outputs.name, outputs, extra, in_output_dir(Fingerprints()), others)]
 
 
 def corpora(table: Table, overrides: Sequence[str]) -> set[str]:

@@ -223,23 +223,20 @@ def series_of(series: str, kind: str) -> str:
 
 def row_plot(group: RowGroup, unit: str) -> Plot:
     """Plot with one line per row, the first on top; published and ours in two panels if they are not comparable."""
-    series = {
-        PAPER: [it for it in group.results if not it.row.cited and center(it, PAPER) is not None],
-        CITED: [it for it in group.results if it.row.cited and center(it, PAPER) is not None],
-        OURS: [it for it in group.results if center(it, OURS) is not None],
-    }
+    is_published = any(center(it, PAPER) is not None for it in group.results)
     comparable = all(result.comparable for result in group.results)
     sides = [[PAPER, CITED, OURS]] if comparable else [[PAPER, CITED], [OURS]]
     panels = []
     for side in sides:
         values = []
         for result in group.results:
-            for name in (name for name in side if result in series[name]):
-                kind = OURS if name == OURS else PAPER
-                low, high = ends(result, kind)
-                shown_as = name if series[PAPER] or series[CITED] else MEAN
-                score = center(result, kind) or 0.0
-                values.append(charts.Value(result.row.label, score, low, high, shown_as))
+            for kind in (PAPER, OURS):
+                name = CITED if kind == PAPER and result.row.cited else kind
+                score = center(result, kind)
+                if name in side and score is not None:
+                    low, high = ends(result, kind)
+                    shown_as = name if is_published else MEAN
+                    values.append(charts.Value(result.row.label, score, low, high, shown_as))
         if values:
             label = unit if comparable else f"{unit}, {OURS if side == [OURS] else PAPER}"
             panels.append(charts.dots(values, label, look_of=LOOKS))

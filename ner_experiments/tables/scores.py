@@ -201,16 +201,11 @@ def collect(
         if (experiment := by_label.get(row.label)) is None:
             results.append(Result(row, comparable=comparable))
             continue
-        found = find(experiment, sources)
-        result = Result(
-            row,
-            scores={seed: run.score for seed, run in found.runs.items()},
-            runs=found.runs,
+        result = replace(
+            find(experiment, sources),
             comparable=comparable,
-            missing=found.missing,
             reads=experiment.reads(),
             stand_ins=experiment.stand_ins(),
-            remark=found.remark,
         )
         unofficial = result.data.get("unofficial") if result.runs else None
         if unofficial:
@@ -263,26 +258,17 @@ def on_other_data(result: Result, remark: str) -> Result:
     return replace(result, comparable=False, remark=f"not compared with the published number, as {remark}")
 
 
-@dataclass(frozen=True)
-class Found:
-    """The runs of a row that were scored on test, by seed; `missing` and `remark` are those of `Result`."""
-
-    runs: Mapping[int, Run] = field(default_factory=dict)
-    missing: str = ""
-    remark: str = ""
-
-
-def find(experiment: Experiment, sources: Sequence[FindRuns]) -> Found:
-    """The runs of an experiment from all sources; of several with one seed, that of the last source.
+def find(experiment: Experiment, sources: Sequence[FindRuns]) -> Result:
+    """The row of an experiment with its scored runs from all sources; of several with one seed, that of the last.
 
     The runs of a source that read other data than those of the sources before it are left out.
     """
-    found = Found()
+    found = Result(experiment.row)
     for source in sources:
         try:
             runs = source(experiment.cfg, experiment.row.label)
         except (ValueError, OSError) as error:
-            found = found if found.runs else Found(missing=str(error))
+            found = found if found.runs else replace(found, missing=str(error))
             continue
         scored = {seed: run for seed, run in runs.items() if "test" in run.metrics}
         read, others = ({run.metrics["checksum"] for run in each.values()} for each in (found.runs, scored))
@@ -291,7 +277,8 @@ def find(experiment: Experiment, sources: Sequence[FindRuns]) -> Found:
             text = f"the runs in {place} read other files than those shown, and are left out"
             found = replace(found, remark=text)
         elif scored:
-            found = Found(dict(sorted({**found.runs, **scored}.items())), remark=found.remark)
+            merged = dict(sorted({**found.runs, **scored}.items()))
+            found = replace(found.with_runs(merged), missing="")
     return found
 
 
@@ -301,7 +288,7 @@ def collect_analysis(
     """The `measure` of each row, computed from the runs of the analyzed table, seed by seed."""
 
     @cache
-    def found(label: str) -> Found:
+    def found(label: str) -> Result:
         return find(by_label[label], sources)
 
     @cache

@@ -145,7 +145,7 @@ class TableView:
         if not any(result.oracle_epoch_gain() is not None for result in self.page.results):
             left_out.append(GAIN)
         lines = [self.cells_of(number, result) for number, result in numbered(self.page)]
-        grid = Grid([*lines[0]], [[*line.values()] for line in lines]).without(left_out)
+        grid = Grid.by_heading(lines).without(left_out)
         # of a sweep nothing is published, so all scores are ours
         return grid.renamed({"ours": "test"}) if self.page.table.is_sweep else grid
 

@@ -34,6 +34,11 @@ class Grid:
     text: int = 0
     heat: Sequence[Sequence[float]] = ()
 
+    @classmethod
+    def by_heading(cls, lines: Sequence[Mapping[str, str]]) -> Grid:
+        """The grid of lines whose cells are by heading, the same in all of them; at least one."""
+        return cls([*lines[0]], [[*line.values()] for line in lines])
+
     def of(self, columns: Sequence[int]) -> Grid:
         """The grid with these columns alone, in this order."""
         lines = [[line[column] for column in columns] for line in self.lines]

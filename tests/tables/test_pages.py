@@ -19,7 +19,7 @@ from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import experiments
 from ner_experiments.tables.pages import Source, corpora, in_run_folders, on_archived_data, page_of, pages
 from ner_experiments.tables.reproducibility import reproducibility
-from ner_experiments.tables.scores import Found, Page, Result, collect, find
+from ner_experiments.tables.scores import Page, Result, collect, find
 from ner_experiments.tables.table_view import TableView
 
 TABLE = spec.load("yang2020_table13")
@@ -42,7 +42,7 @@ def refused(_cfg: Any, _label: str) -> Mapping[int, Run]:
 
 
 def at(find: FindRuns, *overrides: str) -> Source:
-    return Source(TABLE.name, "somewhere", Path("a"), overrides, find)
+    return Source(TABLE.name, "somewhere", Path("a"), overrides, find, deviations=overrides)
 
 
 @pytest.mark.parametrize("name", ["my-corpus", "my corpus", "mine"])
@@ -76,7 +76,7 @@ def test_why_runs_do_not_count_is_said() -> None:
     found = Entry(page_of(TABLE, [at(refused)]))
     assert "outputs/run read other files" in str(table_page.results_section(found, {}).points)
     assert "No run of this table counts" in table_page.based_on(found)
-    assert find(FIRST, [refused]) == Found(missing="outputs/run read other files")
+    assert find(FIRST, [refused]) == Result(FIRST.row, missing="outputs/run read other files")
     archived = source("a", s1=0.1)
     assert find(FIRST, [archived, refused]) == find(FIRST, [refused, archived]) == find(FIRST, [archived])
 

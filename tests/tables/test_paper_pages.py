@@ -20,6 +20,11 @@ TABLE = "yang2020_table12"
 CALL = f'table("{TABLE}", "data=weibo", "trainer.max_epochs=3")'
 
 
+def measured(*results: Result) -> paper_pages.Measured:
+    """These rows as a template has them."""
+    return paper_pages.Measured(Page(spec.load(TABLE), results), Path(), "")
+
+
 def rendered(template: str, folder: Path) -> str:
     (folder / TABLE).symlink_to(RESULTS / TABLE)
     (folder / paper_pages.TEMPLATES).mkdir()
@@ -50,14 +55,9 @@ def test_kept_output_is_read(tmp_path: Path) -> None:
 
 def test_a_row_and_a_gap_are_those_of_the_runs(tmp_path: Path) -> None:
     a, b = "residual, 2 layers", "stacked, 2 layers"
-    calls = [
-        f"t.ours({a!r})",
-        f"t.published({a!r})",
-        f"t.gap({a!r}, {b!r})",
-        f"t.published_gap({a!r}, {b!r})",
-    ]
-    text = rendered(f"{{% set t = {CALL} %}}" + "\n".join(f"{{{{ {call} }}}}" for call in calls), tmp_path)
-    ours, published, gap, published_gap = text.splitlines()
+    calls = (f"ours({a!r})", f"published({a!r})", f"gap({a!r}, {b!r})", f"published_gap({a!r}, {b!r})")
+    template = "\n".join(f"{{{{ {CALL}.{call} }}}}" for call in calls)
+    ours, published, gap, published_gap = rendered(template, tmp_path).splitlines()
     assert ours == f"{mean(scores(a)):.2f} ± {stdev(scores(a)):.2f} (3)"
     assert published == "91.38"
     difference = mean(x - y for x, y in zip(scores(a), scores(b), strict=True))
@@ -114,9 +114,9 @@ def test_an_analysis_is_made_of_the_archived_runs_of_its_table() -> None:
         for (label, seed), score in figures.items()
         if label == "WNUT, Cross" and ("WNUT, Baseline", seed) in figures
     ]
-    measured = paper_pages.measured(RESULTS, results_folder.read, "li2020_table3", *overrides)
-    assert measured.ours("Cross, WNUT, location").startswith(f"{mean(gains):.2f} ")
-    assert measured.place == f"li2020_table3/{folder.name}"
+    found = paper_pages.measured(RESULTS, results_folder.read, "li2020_table3", *overrides)
+    assert found.ours("Cross, WNUT, location").startswith(f"{mean(gains):.2f} ")
+    assert found.place == f"li2020_table3/{folder.name}"
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,9 @@ def test_an_error_in_a_template_is_reported_with_its_name(
 
 @pytest.mark.parametrize("published", [None, "relied on", ["a", "b"]])
 def test_what_is_no_published_number_is_refused_with_its_row(published: object) -> None:
-    table = replace(spec.load(TABLE), name="a_table")
-    results = (Result(Row(label="one", published=published), {1: 90.0}),)  # type: ignore[arg-type]
-    measured = paper_pages.Measured(Page(table, results), Path(), "")
-    message = re.escape(f"a_table, row 'one': expected a published number, got {published!r}")
-    for call in (measured.published, lambda label: measured.published_gap(label, label)):
+    rows = measured(Result(Row(label="one", published=published), {1: 90.0}))  # type: ignore[arg-type]
+    message = re.escape(f"{TABLE}, row 'one': expected a published number, got {published!r}")
+    for call in (rows.published, lambda label: rows.published_gap(label, label)):
         with pytest.raises(ValueError, match=message):
             call("one")
 
@@ -165,16 +163,20 @@ def test_words_are_shown_with_their_mentions_in_brackets(first: int, words: str,
     assert paper_pages.bracketed(tags, words.split(), first) == expected
 
 
-@pytest.mark.parametrize(("first", "words"), [(0, "Defender Ann"), (2, "Lee rose")])
-def test_words_that_cut_a_mention_are_refused(first: int, words: str) -> None:
-    with pytest.raises(ValueError, match="a PER mention goes beyond"):
+@pytest.mark.parametrize(
+    ("first", "words", "message"),
+    [
+        (0, "Defender Ann", "a PER mention goes beyond 'Defender Ann'"),
+        (2, "Lee rose", "a PER mention goes beyond 'Lee rose'"),
+        (-1, "a b", "'a b' from word -1 on: the sentence has 4 words"),
+        (3, "a b", "'a b' from word 3 on: the sentence has 4 words"),
+    ],
+)
+def test_words_that_cut_a_mention_or_leave_their_sentence_are_refused(
+    first: int, words: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
         paper_pages.bracketed(("O", "B-PER", "I-PER", "O"), words.split(), first)
-
-
-@pytest.mark.parametrize("first", [-1, 1, 40])
-def test_words_beyond_their_sentence_are_refused(first: int) -> None:
-    with pytest.raises(ValueError, match=f"'a b' from word {first} on: the sentence has 2 words"):
-        paper_pages.bracketed(("O", "O"), ["a", "b"], first)
 
 
 def test_runs_that_tag_words_alike_are_counted() -> None:
@@ -182,35 +184,26 @@ def test_runs_that_tag_words_alike_are_counted() -> None:
         return SimpleNamespace(predicted_tags=lambda: [("O",), tags])
 
     runs = {seed: run("B-PER", "O") for seed in (1, 2)} | {3: run("O", "O")}
-    result = Result(Row(label="one"), dict.fromkeys(runs, 90.0), runs=runs)
-    measured = paper_pages.Measured(Page(spec.load(TABLE), (result,)), Path(), "")
-    assert measured.tagged("one", 1, 0, "Ann rose") == "[Ann]PER rose (2), Ann rose (1)"
+    rows = measured(Result(Row(label="one"), dict.fromkeys(runs, 90.0), runs=runs))
+    assert rows.tagged("one", 1, 0, "Ann rose") == "[Ann]PER rose (2), Ann rose (1)"
 
 
 def test_a_row_without_runs_has_its_published_number_and_no_other() -> None:
-    results = tuple(
-        Result(Row(label=label, published=score)) for label, score in (("a", 97.55), ("b", 97.11))
-    )
-    measured = paper_pages.Measured(Page(spec.load(TABLE), results), Path(), "")
-    assert measured.published_gap("a", "b") == "+0.44"
+    rows = measured(*(Result(Row(label=label, published=it)) for label, it in (("a", 97.55), ("b", 97.11))))
+    assert rows.published_gap("a", "b") == "+0.44"
     with pytest.raises(ValueError, match=f"{TABLE} has no run of row 'a'"):
-        measured.ours("a")
+        rows.ours("a")
 
 
 def test_rows_of_two_tables_are_held_against_each_other() -> None:
-    row = Row(label="one", published=90.0, also={"drop": -1.44})  # type: ignore[arg-type]
-    table = spec.load(TABLE)
-    below, above = (
-        paper_pages.Measured(Page(table, (Result(row, {1: score, 2: score}),)), Path(), "")
-        for score in (88, 90)
-    )
+    row = Row(label="one", published=90.0, also={"drop": -1.44})
+    below, above = (measured(Result(row, {1: score, 2: score})) for score in (88, 90))
     assert below.gap("one", "one", above).startswith("-2.00 (")
     assert below.gap("one", "one").startswith("+0.00 (")
-    alone = paper_pages.Measured(Page(table, (Result(row, {1: 87}),)), Path(), "")
+    alone = measured(Result(row, {1: 87}))
     assert alone.gap("one", "one", alone) == "+0.00 (one seed)"
     assert above.gap("one", "one", alone) == "+3.00 (seeds: 2 against 1)"
-    other = replace(below.row("one"), row=replace(row, published=91.25))
-    higher = paper_pages.Measured(Page(table, (other,)), Path(), "")
+    higher = measured(Result(replace(row, published=91.25)))
     assert below.published_gap("one", "one", higher) == "-1.25"
     assert below.published_also("one", "drop") == "-1.44"
     with pytest.raises(ValueError, match=f"{TABLE}, row 'one': has no 'drip'; did you mean 'drop'"):

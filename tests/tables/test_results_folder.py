@@ -5,10 +5,12 @@ from pathlib import Path
 
 import made_up_trials
 import pytest
+from cases import refused
+from checksummed import edit
 from in_process import Ner
 from toy_rows import TOY, page_of
 
-from ner_experiments.runs import artifacts, store
+from ner_experiments.runs import store
 from ner_experiments.tables import origin, results_folder, spec
 from ner_experiments.tables.scores import Page, collect
 
@@ -23,10 +25,7 @@ def test_a_page_says_how_the_runs_in_its_rows_were_made_and_no_others(page: Page
     folder = results_folder.add(page, tmp_path / "results")
     assert "- 5 runs," in (folder / results_folder.PAGE).read_text()
     for path in (folder / store.RUNS).glob("*.json"):
-        content = json.loads(path.read_text())
-        if content["label"] == "stacked, 2 layers":
-            content.pop(artifacts.CHECKSUM)
-            path.write_text(json.dumps(artifacts.add_checksum(content | {"label": "stacked"})))
+        edit(path, lambda it: it.update(label=it["label"].replace("stacked, 2 layers", "stacked")))
     results_folder.write(folder)
     text = (folder / results_folder.PAGE).read_text()
     assert "- 3 runs," in text
@@ -42,23 +41,14 @@ def test_a_page_without_runs_says_nothing_of_their_making(page: Page, tmp_path: 
     assert "How it was made" not in (folder / results_folder.PAGE).read_text()
 
 
-@pytest.mark.parametrize(
-    ("commit", "shown"),
-    [
-        ("0123456789abcdef", "0123456789ab"),
-        ("0123456789abcdef+", "0123456789ab+"),
-        (None, "unknown"),
-    ],
-)
-def test_a_changed_source_is_marked_at_its_commit(commit: str | None, shown: str) -> None:
-    assert origin.short_commit({"commit": commit}) == shown
+def test_a_changed_source_is_marked_at_its_commit() -> None:
+    shown = {"0123456789abcdef": "0123456789ab", "0123456789abcdef+": "0123456789ab+", None: "unknown"}
+    assert {it: origin.short_commit({"commit": it}) for it in shown} == shown
 
 
 def test_an_analysis_is_archived_with_the_runs_it_is_made_from(tmp_path: Path) -> None:
     page = collect(spec.load("li2020_table4"))
-    with pytest.raises(
-        ValueError, match="li2020_table4 is made from the runs of li2020_table1; archive those"
-    ):
+    with pytest.raises(ValueError, match="li2020_table4 is made from the runs of li2020_table1; archive"):
         results_folder.add(page, tmp_path)
 
 
@@ -94,16 +84,16 @@ def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(
     assert "- Code: checksum def, commit abc." in text
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "not JSON (Expecting value at character 1)"),
-        ("[]", "expected a JSON object"),
-        ("{}", "table is missing"),
-        ('{"table": 3, "overrides": []}', "table must be a text, got 3"),
-        ('{"table": "xor", "overrides": [1]}', "overrides must be a list of texts, got [1]"),
-    ],
-)
+DAMAGED = refused("""
+ -> not JSON (Expecting value at character 1)
+[] -> expected a JSON object
+{} -> table is missing
+{"table": 3, "overrides": []} -> table must be a text, got 3
+{"table": "xor", "overrides": [1]} -> overrides must be a list of texts, got [1]
+""")
+
+
+@pytest.mark.parametrize(("text", "message"), DAMAGED)
 def test_a_damaged_table_json_is_named(text: str, message: str, tmp_path: Path, ner: Ner) -> None:
     path = tmp_path / "xor" / store.TABLE
     path.parent.mkdir()

@@ -9,6 +9,7 @@ from cases import refused
 from ner_experiments.tables import spec
 
 GOOD = "title: t\nsource: s\nseeds: [1]\n"
+OWN = "title: t\nsource: ours\nextends: yang2020_table12\nrows: [{label: ours, run: [model=cross]}]\n"
 ROWS = refused(r"""
 [] -> rows must not be empty
 [3] -> row 1: expected label, published
@@ -54,6 +55,11 @@ FILES = [
     ("- a", "expected title, source, rows, extends, base, seeds, analysis, command, notes, overrides, "),
     (GOOD + 'rows: [{label: "a\\n", run: []}]', r"label must be a text of one line, got 'a\n'"),
     (GOOD + 'rows: [{label: "a\\nb", run: []}]', r"label must be a text of one line, got 'a\nb'"),
+    (OWN.replace("table12", "tabel12"), "extends: there is no table 'yang2020_tabel12'; did you mean"),
+    (OWN + "base: [data=weibo]\n", "base is that of the table it extends; got ('data=weibo',)"),
+    (OWN.replace("label: ours", "label: 'stacked, 2 layers'"), "two rows have the label 'stacked, 2 lay"),
+    (OWN.replace("yang2020_table12", "xor"), "table of runs that extends none; xor has command"),
+    (OWN.replace("yang2020_table12", "3"), "extends must be a text, got 3"),
     (GOOD + "row: []", "there is no 'row'; did you mean 'rows'?"),
     (GOOD + "analysis: xor\nrows: [{label: a, run: []}]", "takes no run: the table has no runs of its own"),
     ("title: t\nsource: s\nanalysis: xr\nrows: [{label: a}]", "there is no table 'xr'; did you mean 'xor'?"),
