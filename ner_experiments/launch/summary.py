@@ -15,6 +15,7 @@ from ner_experiments.config.row_settings import labels, shared
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import Outcome
 from ner_experiments.utils.terminal import make_console, new_table
+from ner_experiments.utils.text import listed
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
@@ -62,7 +63,9 @@ def show(jobs: Sequence[Outcome], console: Console | None = None, finished: Rows
         for name, runs in rows.items() if not recorded else ():
             console.print(f"{name}: {', '.join(run['folder'] for run in runs)}", markup=False, soft_wrap=True)
     if failed := [job for job in jobs if job.failed]:
-        console.print(f"\n{len(failed)} of {len(jobs)} jobs failed; repeat the command to retry:")
+        console.print(
+            f"\n{len(failed)} of {len(jobs)} jobs failed; repeat the command to retry (interrupted runs resume):"
+        )
     for job in failed:
         console.print(f"  {' '.join(job.overrides)}\n    {job.failed}", markup=False, soft_wrap=True)
     return len(failed)
@@ -99,19 +102,13 @@ def results_table(rows: Rows) -> Table:
 
 
 def hints(rows: Rows) -> list[str]:
-    """A line for each row with a run whose dev score is 0, with settings to try."""
-    lines = []
+    """A line, with settings to try, if the dev score of a run is 0; it names the rows."""
+    found, score = [], ""
     for name, runs in rows.items():
         metric, score = PRIMARY_METRIC[runs[0]["task"]]
-        number = sum(run["dev"][metric] == 0 for run in runs)
-        if number:
-            which = (
-                f"dev {score} is 0"
-                if len(runs) == 1
-                else f"{number} of {len(runs)} runs have a dev {score} of 0"
-            )
-            lines.append(f"{name}: {which}, {TOO_FEW_STEPS}")
-    return lines
+        if number := sum(run["dev"][metric] == 0 for run in runs):
+            found.append(f"{number} of {len(runs)} runs of {name}" if len(runs) > 1 else name)
+    return [f"dev {score} is 0 in {listed(found)}, {TOO_FEW_STEPS}"] if found else []
 
 
 def mean_and_deviation(values: Sequence[float]) -> str:

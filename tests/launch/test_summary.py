@@ -64,7 +64,7 @@ def test_a_failed_job_is_named_with_its_reason_and_the_others_count(
     wrong = Outcome([*TOGETHER, "layers=0", "seed=1"], failed="num_layers must be at least 1, got 0")
     num_failed, text = printed([job(2, 1, 0.8), wrong], capsys)
     assert num_failed == 1
-    assert "1 of 2 jobs failed; repeat the command to retry:" in text
+    assert "1 of 2 jobs failed; repeat the command to retry (interrupted runs resume):" in text
     assert "  data=toy_en model=residual layers=0 seed=1\n    num_layers must be at least 1, got 0" in text
     assert "layers=2: outputs/a/seed-1" in text
 
@@ -79,18 +79,18 @@ def test_a_dev_score_of_zero_is_reported_with_settings_to_try(
         job(3, 1, 0.7),
     ]
     _, text = printed(jobs, capsys)
-    assert "layers=2: 1 of 2 runs have a dev F1 of 0" in text
+    assert "dev F1 is 0 in 1 of 2 runs of layers=2, which usually" in text
     assert "a larger optimizer.lr." in text
     assert "layers=3: dev" not in text
     summary.show_run(result(0.0, 1, **zero), make_console())
-    assert "the run: dev F1 is 0, which usually means too few training steps" in capsys.readouterr().out
+    assert "dev F1 is 0 in the run, which usually means too few training steps" in capsys.readouterr().out
 
 
 def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
     num_failed, text = printed([Outcome(["layers=0"], failed="too few")], capsys)
     assert (num_failed, text) == (
         1,
-        "\n1 of 1 jobs failed; repeat the command to retry:\n  layers=0\n    too few\n",
+        "\n1 of 1 jobs failed; repeat the command to retry (interrupted runs resume):\n  layers=0\n    too few\n",
     )
 
 
