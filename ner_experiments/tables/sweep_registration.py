@@ -28,7 +28,7 @@ from ner_experiments.tables.registration import FILE, digest, unrecorded
 from ner_experiments.tables.scores import Page, Result, at_seeds
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.spec import Table
-from ner_experiments.utils.checks import Number, Positive, Seeds, String, Text, parsed
+from ner_experiments.utils.checks import Number, Positive, Seeds, String, Text, keys, parsed
 from ner_experiments.utils.files import atomic_write, json_digest
 from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.text import did_you_mean, listed
@@ -66,18 +66,24 @@ class Analysis:
     smallest_effect: Positive
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Registration:
-    """A file with what is registered. registered: when. hash: that of the content."""
+    """What is registered. registered: when. path, hash: its file, and that of the content, if it was read from one."""
 
-    path: Path
-    hash: str
     registered: Text
     name: Text
     rows: tuple[RegisteredRow, ...]
     seeds: Seeds
     primary: Primary
     analysis: Analysis
+    path: Path = Path()
+    hash: str = ""
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """What cannot change: all but the time of writing, the order of the rows, and their settings as text."""
+        rows = {row.label: (row.identity, row.code) for row in self.rows}
+        return {name: getattr(self, name) for name in keys(Registration)} | {WHEN: "", "rows": rows}
 
     @cached_property
     def by_label(self) -> Mapping[str, RegisteredRow]:
@@ -138,41 +144,36 @@ def register(
     rows = experiments(table, extra_overrides)
     a, b = primary_of(table.name, [it.row.label for it in rows], primary)
     fingerprint = Fingerprints()
-    content = {
-        "name": table.name,
-        "rows": [
-            {
-                "label": it.row.label,
-                "settings": " ".join(item for item in it.overrides if root(item) not in NOT_THE_EXPERIMENT),
-                "identity": identity(it.cfg, fingerprint(it.cfg)),
-                "code": code_digest(code_of(it.cfg)),
-            }
+    asked = Registration(
+        registered=datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
+        name=table.name,
+        rows=tuple(
+            RegisteredRow(
+                label=it.row.label,
+                settings=" ".join(item for item in it.overrides if root(item) not in NOT_THE_EXPERIMENT),
+                identity=identity(it.cfg, fingerprint(it.cfg)),
+                code=code_digest(code_of(it.cfg)),
+            )
             for it in rows
-        ],
-        "seeds": sorted(seeds),
-        "primary": {"a": a, "b": b},
-        "analysis": {"test": TEST, "level": ALPHA, "smallest_effect": table.smallest_effect},
-    }
+        ),
+        seeds=tuple(sorted(seeds)),
+        primary=Primary(a, b),
+        analysis=Analysis(TEST, ALPHA, table.smallest_effect),
+    )
     path = place(table, extra_overrides, output)
     with hold_lock(path.parent, wait=True):
         if not path.exists():
             refuse_begun(table, rows, seeds, output)
-            now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+            content = {name: value for name, value in asdict(asked).items() if name in keys(Registration)}
             with atomic_write(path) as part:
-                part.write_text(to_yaml({WHEN: now, **content}), encoding="utf-8")
-        found, before = read(path), registered(read_plain(path))
-        if changed := [name for name, value in registered(content).items() if before.get(name) != value]:
+                part.write_text(to_yaml(content), encoding="utf-8")
+        found = read(path)
+        if changed := [name for name, value in asked.fixed.items() if found.fixed[name] != value]:
             raise ValueError(
                 f"{path}: its {listed(changed)} cannot change after registering (rows: their settings, data and "
                 f"code); {way_out(table, seeds)}"
             )
     return found
-
-
-def registered(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content that is compared: without the time of writing, and without the order of rows and settings."""
-    rows = {row["label"]: (row["identity"], row["code"]) for row in content["rows"]}
-    return {**content, WHEN: "", "rows": rows}
 
 
 def primary_of(name: str, labels: Sequence[str], primary: str) -> tuple[str, str]:

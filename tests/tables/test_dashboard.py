@@ -134,6 +134,7 @@ def config_of(row: experiments.Experiment) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_panels_are_of_what_the_rows_compare_and_tell_each_row_from_every_other(name: str) -> None:
+    """A number is an axis, and a choice has bars."""
     asked = {path.replace(".value", "", 1) for path in keys(model_of(name))["config"]}
     configs = [config_of(row) for row in experiments.experiments(spec.load(name))]
     assert all(len({str(config.get(setting)) for config in configs}) > 1 for setting in asked)
@@ -142,10 +143,6 @@ def test_panels_are_of_what_the_rows_compare_and_tell_each_row_from_every_other(
     if name not in OF_SEVERAL_TABLES:
         assert len(rows) == len(configs)
     assert (len(data) > 1) == ("data.name" in asked)
-
-
-@pytest.mark.parametrize("name", TRAINED)
-def test_a_number_is_an_axis_and_a_choice_has_bars(name: str) -> None:
     for kind, config in panels(model_of(name)):
         if setting := config.get("groupBy", "").replace(".value", "", 1):
             assert (kind, setting in NUMBERS) == ("Bar Chart", False)
@@ -154,10 +151,12 @@ def test_a_number_is_an_axis_and_a_choice_has_bars(name: str) -> None:
             assert (kind, setting in NUMBERS) == ("Scatter Plot", True)
 
 
-def test_part_of_speech_is_compared_by_accuracy_and_all_else_by_f1() -> None:
+def test_part_of_speech_is_compared_by_accuracy_and_all_else_by_f1_and_attention_is_shown() -> None:
     for name in TRAINED:
-        data = {str(row.cfg.data.name) for row in experiments.experiments(spec.load(name))}
-        asked = keys(model_of(name))
+        rows = experiments.experiments(spec.load(name))
+        data, asked = {str(row.cfg.data.name) for row in rows}, keys(model_of(name))
+        is_att = any(row.cfg.model._target_.endswith(".AttBiLSTM") for row in rows)
+        assert any(key.startswith("attention/") for key in asked["media"]) == is_att
         for score, belongs in (("accuracy", data & {"ptb", "ud_ewt"}), ("f1", data - {"ptb", "ud_ewt"})):
             assert (f"best/test_{score}" in asked["summary"]) == bool(belongs)
             assert (f"dev/{score}" in asked["history"]) == bool(belongs)
@@ -171,13 +170,6 @@ def test_where_tasks_are_mixed_each_score_is_compared_among_its_own_rows() -> No
     assert "test F1 by data" in titles
     assert "test accuracy by data" not in titles  # all of them are of PTB
     assert {"test F1 against parameters", "test accuracy against parameters"} <= set(titles)
-
-
-def test_where_a_row_is_of_att_its_attention_is_shown() -> None:
-    for name in TRAINED:
-        models = {row.cfg.model._target_ for row in experiments.experiments(spec.load(name))}
-        shown = any(key.startswith("attention/") for key in keys(model_of(name))["media"])
-        assert shown == any(model.endswith(".AttBiLSTM") for model in models)
 
 
 def scored(layers: int, *f1: float) -> Result:
