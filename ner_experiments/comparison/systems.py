@@ -206,7 +206,10 @@ def score(
     }
     sentences = dict(zip(files, tagged(gold_texts.sentences, [*aligned.values()]), strict=True))
     data = about_gold(gold_texts)
-    known = sentences_of_train(train_texts) if train_texts else None
+    known = train_texts and [  # without nested mentions
+        Sentence(it.words, encode(without_overlap(it.mentions)[0], len(it.words), "iob2"))
+        for it in train_texts.sentences
+    ]
     results = []
     for name in systems:
         runs = {
@@ -295,14 +298,6 @@ def with_doubts(runs: Mapping[int, FileRun]) -> dict[int, FileRun]:
             notes.append(f"its predictions are those of {same}: copies of a file are no further seeds")
         found[seed] = replace(run, notes=tuple(notes))
     return found
-
-
-def sentences_of_train(train: Texts) -> list[Sentence]:
-    """The sentences of train, without nested mentions."""
-    return [
-        Sentence(it.words, encode(without_overlap(it.mentions)[0], len(it.words), "iob2"))
-        for it in train.sentences
-    ]
 
 
 def about_gold(gold: Texts) -> dict[str, Any]:

@@ -231,7 +231,8 @@ class Article:
         names.add(f".papers.{self.page.table.name.partition('_')[0]}")
         found: dict[str, list[str]] = {}
         for entry in ENTRY.finditer(REFERENCES.read_text(encoding="utf-8")):
-            kind, *parts = used_by(entry[0])
+            use = USED.search(entry[0])
+            kind, *parts = use[1].split() if use else [""]
             if any(name.endswith(f".{part}") or f".{part}." in name for part in parts for name in names):
                 found.setdefault(kind, []).append(entry["key"])
         return found
@@ -255,9 +256,3 @@ def number(text: str) -> str:
 
 def signed(text: str) -> str:
     return re.sub(r"(?<!\w)-(?=\d)", "$-$", text)
-
-
-def used_by(entry: str) -> list[str]:
-    """The subject of an entry, and the names of the corpora and the code that it is cited for."""
-    found = USED.search(entry)
-    return found[1].split() if found else [""]

@@ -39,19 +39,16 @@ TEMPLATES, SUFFIX = "templates", ".md.j2"
 
 
 def write_all(results: Path, read: Read = results_folder.read) -> list[Path]:
-    """Write the page and plots of each template; returns the pages. Raises ValueError as `write`."""
-    environment = environment_of(results, read)
-    return [write(template, environment) for template in sorted((results / TEMPLATES).glob(f"*{SUFFIX}"))]
+    """Write the page and plots of each template; returns the pages. Tables and claims are read once for all of them.
 
-
-def environment_of(results: Path, read: Read) -> Environment:
-    """Template environment with the functions that pages call. Tables and claims are read once for all pages."""
+    Raises ValueError as `write`.
+    """
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results, read))
     environment.globals |= claims_page.for_templates(results, read)
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
     environment.globals["run"] = environment.globals["kept"] = cache(partial(kept, results))
-    return environment
+    return [write(template, environment) for template in sorted((results / TEMPLATES).glob(f"*{SUFFIX}"))]
 
 
 def write(template: Path, environment: Environment) -> Path:
@@ -210,7 +207,10 @@ class Measured:
         """
         results = self.measured_rows()
         grid = score_grid(results)
-        lines = [[*line, *costs(result)] for line, result in zip(grid.lines, results, strict=True)]
+        lines = [
+            [*line, f"{it.run.metrics['model_weights']:,}", f"{it.cost()['seconds_per_epoch']:.1f}"]
+            for line, it in zip(grid.lines, results, strict=True)
+        ]
         return Grid([*grid.headings, "weights of the model", "s per epoch"], lines).markdown()
 
     def hours(self) -> str:
@@ -248,9 +248,3 @@ def bracketed(tags: Sequence[str], words: Sequence[str], first: int) -> str:
         pieces[start - first] = f"[{pieces[start - first]}"
         pieces[end - 1 - first] += f"]{kind}"
     return " ".join(pieces)
-
-
-def costs(result: Result) -> tuple[str, str]:
-    """Weights of the model and seconds per epoch, of a row with runs."""
-    run = next(iter(result.runs.values()))
-    return f"{run.metrics['model_weights']:,}", f"{result.cost()['seconds_per_epoch']:.1f}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import scipy  # imports scipy.stats when it is first used
 
-from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.scores import Page, groups
 
 FEWEST_RANKED = 3
 """With fewer rows a rank correlation says next to nothing."""
@@ -44,19 +44,15 @@ def reproducibility(page: Page) -> list[Reproducibility]:
     """The reproducibility on each corpus of which a table has rows that are both published and measured."""
     found = []
     for group in groups(page.results):
-        pairs = [pair for result in group if (pair := published_and_ours(result))]
+        pairs = [
+            (float(published), it.measured.mean)
+            for it in group
+            if isinstance(published := it.row.published, int | float) and it.against and it.measured
+        ]
         if pairs:
             cv = fmean(coefficient_of_variation(pair) for pair in pairs)
             found.append(Reproducibility(group[0].data["name"], len(pairs), cv, rank_correlation(pairs)))
     return found
-
-
-def published_and_ours(result: Result) -> tuple[float, float] | None:
-    """Both scores in percent, if there are both and they are for the same data."""
-    published, ours = result.row.published, result.measured
-    if result.against is None or ours is None or not isinstance(published, int | float):
-        return None
-    return float(published), ours.mean
 
 
 def coefficient_of_variation(scores: Sequence[float]) -> float:

@@ -366,8 +366,5 @@ def groups(results: Sequence[Result]) -> list[list[Result]]:
 
 def reference(group: Sequence[Result]) -> Result:
     """The row that the others on its data are compared with: the best published, or the first if none is."""
-
-    def published(result: Result) -> float:
-        return result.row.published if isinstance(result.row.published, int | float) else 0.0
-
-    return max(group, key=published)
+    numbers = [it.row.published if isinstance(it.row.published, int | float) else 0.0 for it in group]
+    return group[numbers.index(max(numbers))]

@@ -166,7 +166,7 @@ def of_jobs(
         seeds=tuple(sorted({*map(seed_of, jobs)})),
         rows=tuple(Row(label=label, run=row) for label, row in zip(names, varied, strict=True)),
         overrides=tuple(overrides),
-        recorded=now(),
+        recorded=datetime.now().astimezone().isoformat(sep=" ", timespec="minutes"),
         looks=tuple(looks),
     )
 
@@ -381,8 +381,3 @@ def as_yaml(table: Table) -> str:
     }
     filled: Mapping[str, Any] = {name: value for name, value in content.items() if value}
     return to_yaml(filled)
-
-
-def now() -> str:
-    """The time as it is recorded, to the minute."""
-    return datetime.now().astimezone().isoformat(sep=" ", timespec="minutes")

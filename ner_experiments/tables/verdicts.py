@@ -273,28 +273,22 @@ def decided(claim: Claim, a: Scores, b: Scores, look: Look | None, archived: Rea
     """A claim with its verdict. Before the first look it is open, and the difference is that of the planned runs."""
     seeds = look.seeds if look else claim.source.seeds
     a, b = only(a, seeds), only(b, seeds)
-    found, all_runs = verdict(claim, a, look), [*runs(claim, archived)]
+    found = verdict(claim, a, look)
+    recorded = [
+        (run.metrics["seed"], claim.hash in run.metrics.get("claims", ())) for run in runs(claim, archived)
+    ]
+    of_test = [is_recorded for seed, is_recorded in recorded if seed in seeds]
     return Decided(
         claim=claim,
         a=a,
         b=b,
         verdict=found,
         first_verdict=found,
-        registered=registered(claim, [run for run in all_runs if run.metrics["seed"] in seeds]),
+        registered="none" if not any(of_test) else "full" if all(of_test) else "part",
         over_seeds=look.test.over_seeds if look else statistics.difference(a, b) if a and b else None,
         look=look,
-        runs_made_for_it=sum(records(run, claim) for run in all_runs),
+        runs_made_for_it=sum(is_recorded for _, is_recorded in recorded),
     )
-
-
-def registered(claim: Claim, of_test: Sequence[Run]) -> Registered:
-    """Whether the runs of a test recorded its hash."""
-    recorded = [records(run, claim) for run in of_test]
-    return "none" if not any(recorded) else "full" if all(recorded) else "part"
-
-
-def records(run: Run, claim: Claim) -> bool:
-    return claim.hash in run.metrics.get("claims", ())
 
 
 def only(by_seed: Mapping[int, T], seeds: Collection[int]) -> dict[int, T]:

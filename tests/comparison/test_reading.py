@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import refused
 
 from ner_experiments import compare
 from ner_experiments.comparison.reading import GOLD as GOLD_COLUMNS
@@ -58,26 +59,22 @@ def test_schemes_and_numbers_of_files_leave_the_signature_as_it_is(tmp_path: Pat
     assert len(signatures) == 1
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (
-            {"text": "c"},
-            "expected a list of mentions, which is [] for a sentence without any, got a record without one",
-        ),
-        ({"text": "c", "answer": None}, 'for a sentence without any, got "answer": None'),
-        ({"text": "c", "answer": "Vera"}, """for a sentence without any, got "answer": 'Vera'"""),
-        ({"text": "c", "answer": ["Vera"]}, "expected a mention's text and type, got 'Vera'"),
-        ({"text": "c", "answer": {"PER": "Vera"}}, "expected a list of texts for each type, got 'Vera'"),
-        ({"text": "c", "answer": [[0, 1, "PER"]]}, "expected a mention's text and type, got [0, 1, 'PER']"),
-    ],
-)
-def test_a_record_of_another_form_than_most_is_named(tmp_path: Path, bad: object, message: str) -> None:
+BAD = refused("""
+{"text": "c"} -> expected a list of mentions, which is [] for a sentence without any, got a record without one
+{"text": "c", "answer": null} -> for a sentence without any, got "answer": None
+{"text": "c", "answer": "Vera"} -> for a sentence without any, got "answer": 'Vera'
+{"text": "c", "answer": ["Vera"]} -> expected a mention's text and type, got 'Vera'
+{"text": "c", "answer": {"PER": "Vera"}} -> expected a list of texts for each type, got 'Vera'
+{"text": "c", "answer": [[0, 1, "PER"]]} -> expected a mention's text and type, got [0, 1, 'PER']
+""")
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD)
+def test_a_record_of_another_form_than_most_is_named(tmp_path: Path, bad: str, message: str) -> None:
     path = tmp_path / "answers.jsonl"
     empty = {"text": "b", "answer": []}
-    path.write_text(
-        records({"text": "a", "answer": [["a", "PER"]]}, empty, bad, {"text": "d", "answer": {"A": ["d"]}})
-    )
+    first, last = {"text": "a", "answer": [["a", "PER"]]}, {"text": "d", "answer": {"A": ["d"]}}
+    path.write_text(records(first, empty, json.loads(bad), last))
     with pytest.raises(ValueError, match=re.escape(f"{path}:3: ") + ".*" + re.escape(message)):
         read(path, PREDICTED)
     path.write_text(

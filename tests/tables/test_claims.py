@@ -16,29 +16,18 @@ from checksummed import edit
 from in_process import Ner
 from places import RESULTS
 from scipy import stats
+from small_ledger import CONTENT, ID, ROWS, SOURCE, TABLE, change_runs, ledger, scores, write, write_all
 
 from ner_experiments.tables import claims, claims_page, registered, verdicts
 from ner_experiments.tables.verdicts import ClaimTests, Decided
 
 LEDGER = claims.read(RESULTS / claims.FILE)
-CONTENT = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
-TABLE = "huang2015_table2"
-SOURCE = "huang-features"
-ID = "huang-crf-on-lstm-names"
-ROWS = ("random, LSTM-CRF, NER", "random, LSTM, NER")
-
-
-def small_ledger(of_source: Any = (), **of_claim: Any) -> dict[str, Any]:
-    """A ledger of one claim on one source of the real one, with two looks, at three and six seeds; and changes."""
-    (claim,) = [entry for entry in CONTENT["claims"] if entry["id"] == ID]
-    source = CONTENT["sources"][SOURCE] | {"seeds": [1, 2, 3, 4, 5, 6], "looks": [3, 6], "first_looks": []}
-    return copy.deepcopy({"sources": {SOURCE: source | dict(of_source)}, "claims": [claim | of_claim]})
 
 
 def with_another(**changes: Any) -> dict[str, Any]:
-    """The same with a second claim on the source."""
-    content = small_ledger(changes.pop("of_source", ()))
-    content["claims"] += small_ledger(**{"id": "other"} | changes)["claims"]
+    """The ledger with a second claim on the source."""
+    content = ledger(changes.pop("of_source", ()))
+    content["claims"] += ledger(**{"id": "other"} | changes)["claims"]
     return content
 
 
@@ -49,26 +38,17 @@ def all_decided() -> list[Decided]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A copy of three archived seeds of a table's rows, with a ledger of one claim on them."""
-    others = shutil.ignore_patterns("*-seed-[!123].json", "*-seed-??.json")
-    shutil.copytree(RESULTS / TABLE, tmp_path / TABLE, ignore=others)
-    write(tmp_path, small_ledger())
+    write_all(tmp_path)
     return tmp_path
-
-
-def write(results: Path, content: Any) -> Path:
-    path = results / claims.FILE
-    path.write_text(yaml.safe_dump(content), encoding="utf-8")
-    return path
 
 
 def decide(results: Path, content: Any) -> list[Decided]:
     """The tests of a ledger that is written first."""
-    return verdicts.decide(claims.read(write(results, content)), results)
+    return verdicts.decide(claims.read(write(results / claims.FILE, content)), results)
 
 
 def decided(results: Path, of_source: Any = (), **of_claim: Any) -> Decided:
-    (only,) = decide(results, small_ledger(of_source, **of_claim))
+    (only,) = decide(results, ledger(of_source, **of_claim))
     return only
 
 
@@ -83,16 +63,7 @@ def change_scores(results: Path, label: str, change: float) -> None:
         if content["label"] == label:
             content["metrics"]["test"]["f1"] += change
 
-    for path in (results / TABLE / "runs").glob("*.json"):
-        edit(path, add)
-
-
-def scores(label: str) -> list[float]:
-    files = [
-        json.loads(path.read_text(encoding="utf-8"))
-        for path in (RESULTS / TABLE / "runs").glob("*-seed-[123].json")
-    ]
-    return [100 * each["metrics"]["test"]["f1"] for each in files if each["label"] == label]
+    change_runs(results, add)
 
 
 def test_a_claim_holds_by_welch_s_test_of_its_two_rows(results: Path) -> None:
@@ -279,10 +250,10 @@ def test_what_is_no_part_of_the_hash_changes_nothing_that_runs_recorded(results:
 
 def repeated(results: Path, rows: tuple[str, str] = ROWS, look: int = 3) -> ClaimTests:
     """A claim with a test of these rows at this number of seeds, and then that of `small_ledger`."""
-    content = small_ledger(id="first", a={"other": rows[0]}, b={"other": rows[1]})
+    content = ledger(id="first", a={"other": rows[0]}, b={"other": rows[1]})
     content["sources"] |= {"other": content["sources"][SOURCE] | {"looks": [look]}}
-    content["sources"] |= small_ledger()["sources"]
-    content["claims"] += small_ledger(repeats="first")["claims"]
+    content["sources"] |= ledger()["sources"]
+    content["claims"] += ledger(repeats="first")["claims"]
     (claim,) = verdicts.by_claim(decide(results, content))
     return claim
 
@@ -417,7 +388,7 @@ OF_REPEATS = refused(f"""
 
 
 def refusal(folder: Path, content: Any) -> str:
-    path = write(folder, content)
+    path = write(folder / claims.FILE, content)
     with pytest.raises(ValueError, match=f"^{path}: [^\n]*$") as error:
         claims.read(path)
     return str(error.value).removeprefix(f"{path}: ")
@@ -425,12 +396,12 @@ def refusal(folder: Path, content: Any) -> str:
 
 @pytest.mark.parametrize(("changes", "message"), BROKEN)
 def test_a_broken_claim_is_refused_in_a_line(tmp_path: Path, changes: str, message: str) -> None:
-    assert message in refusal(tmp_path, small_ledger(**yaml.safe_load(changes)))
+    assert message in refusal(tmp_path, ledger(**yaml.safe_load(changes)))
 
 
 @pytest.mark.parametrize(("changes", "message"), BROKEN_SOURCES)
 def test_a_broken_source_is_refused(tmp_path: Path, changes: str, message: str) -> None:
-    said = refusal(tmp_path, small_ledger(yaml.safe_load(changes)))
+    said = refusal(tmp_path, ledger(yaml.safe_load(changes)))
     assert said.startswith(f"source {SOURCE}: {message}")
 
 

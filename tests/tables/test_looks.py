@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from toy_rows import TOY, finish
@@ -15,13 +14,9 @@ from ner_experiments.tables.looks import at_looks, decide
 from ner_experiments.tables.scores import Page, collect
 from ner_experiments.tables.table_view import TableView
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
 LOOKS = [3, 4, 5]
 SWEEP = ["model=residual", "layers=2,3,4", *TOY]
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def finish_seeds(layers: int, num_wrong: list[int], first: int = 1) -> None:

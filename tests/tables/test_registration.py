@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 import shutil
 import subprocess
@@ -14,16 +13,12 @@ from typing import Any
 import pytest
 import yaml
 from in_process import Ner
-from places import RESULTS
 from scipy import stats
+from small_ledger import ID, ROWS, TABLE, change_runs, scores, write, write_all
 
-from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.tables import claims, registered, registration
 from ner_experiments.tables.registered import Outcome, Replication
 
-CONTENT = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
-TABLE, SOURCE, ID = "huang2015_table2", "huang-features", "huang-crf-on-lstm-names"
-ROWS = ("random, LSTM-CRF, NER", "random, LSTM, NER")
 PUBLISHED = 84.10 - 79.82
 
 
@@ -38,15 +33,11 @@ def small(**changes: Any) -> dict[str, Any]:
 def results(tmp_path: Path) -> Path:
     """The folder of results of a Git repository, with a committed registration and its runs, made by that commit."""
     folder = tmp_path / "results"
-    others = shutil.ignore_patterns("*-seed-[!123].json", "*-seed-??.json")
-    shutil.copytree(RESULTS / TABLE, folder / TABLE, ignore=others)
-    (claim,) = [entry for entry in CONTENT["claims"] if entry["id"] == ID]
-    ledger = {"sources": {SOURCE: CONTENT["sources"][SOURCE]}, "claims": [claim]}
-    (folder / claims.FILE).write_text(yaml.safe_dump(ledger))
+    write_all(folder)
     git(tmp_path, "init", "-q")
-    write(folder, small())
+    write(folder / registration.FILE, small())
     commit = commit_all(tmp_path)
-    change_runs(folder, lambda metrics: metrics.update(seed=100 + metrics["seed"]))
+    change_metrics(folder, lambda metrics: metrics.update(seed=100 + metrics["seed"]))
     record(folder, commit)
     return folder
 
@@ -65,29 +56,19 @@ def commit_all(folder: Path) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-def write(results: Path, content: Any) -> Path:
-    path = results / registration.FILE
-    path.write_text(yaml.safe_dump(content), encoding="utf-8")
-    return path
-
-
 def read(results: Path) -> registration.Family:
     (family,) = registration.read(results / registration.FILE, claims.read(results / claims.FILE))
     return family
 
 
-def change_runs(results: Path, change: Any) -> None:
-    for path in sorted((results / TABLE / "runs").glob("*.json")):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        del content["sha256"]
-        change(content["metrics"])
-        path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
+def change_metrics(results: Path, change: Any) -> None:
+    change_runs(results, lambda content: change(content["metrics"]))
 
 
 def record(results: Path, commit: str, name: str | None = None) -> None:
     """Let the runs have recorded the registration and a commit."""
     name = name or read(results).hash
-    change_runs(results, lambda metrics: metrics.update(registration=name, commit=commit))
+    change_metrics(results, lambda metrics: metrics.update(registration=name, commit=commit))
 
 
 def outcome(results: Path) -> Outcome:
@@ -98,12 +79,6 @@ def outcome(results: Path) -> Outcome:
 def replication(results: Path) -> Replication:
     (only,) = registered.replications(results, repository=results.parent)
     return only
-
-
-def scores(label: str) -> list[float]:
-    paths = (RESULTS / TABLE / "runs").glob("*-seed-[123].json")
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    return [100 * run["metrics"]["test"]["f1"] for run in runs if run["label"] == label]
 
 
 def test_a_verdict_rests_on_all_registered_seeds_of_both_rows(results: Path) -> None:
@@ -121,7 +96,7 @@ def test_a_verdict_rests_on_all_registered_seeds_of_both_rows(results: Path) -> 
 
 
 def test_runs_with_earlier_seeds_decide_nothing(results: Path) -> None:
-    change_runs(results, lambda metrics: metrics.update(seed=metrics["seed"] - 100))
+    change_metrics(results, lambda metrics: metrics.update(seed=metrics["seed"] - 100))
     assert outcome(results).verdict == "not run"
 
 
@@ -156,12 +131,12 @@ def statistics_difference(mean: float, half: float, p: float) -> Any:
 def test_a_row_below_half_of_the_paper_s_score_or_with_few_found_mentions_decides_nothing(
     results: Path,
 ) -> None:
-    change_runs(results, lambda metrics: metrics["test"].update(correct=29))
+    change_metrics(results, lambda metrics: metrics["test"].update(correct=29))
     assert outcome(results).verdict == "undecided"
-    change_runs(results, lambda metrics: metrics["test"].update(correct=30))
+    change_metrics(results, lambda metrics: metrics["test"].update(correct=30))
     assert outcome(results).verdict == "smaller"
     shutil.copytree(results / TABLE / "runs", results / "kept")
-    change_runs(
+    change_metrics(
         results, lambda metrics: metrics.update(seed=metrics["seed"] - 100, test={"f1": 0.1, "correct": 1})
     )
     for path in (results / "kept").glob("*.json"):  # beside bad exploratory runs
@@ -169,7 +144,7 @@ def test_a_row_below_half_of_the_paper_s_score_or_with_few_found_mentions_decide
     assert outcome(results).verdict == "smaller"
     shutil.rmtree(results / TABLE / "runs")
     shutil.copytree(results / "kept", results / TABLE / "runs")
-    change_runs(results, lambda metrics: metrics["test"].update(f1=metrics["test"]["f1"] / 3))
+    change_metrics(results, lambda metrics: metrics["test"].update(f1=metrics["test"]["f1"] / 3))
     assert outcome(results).verdict == "undecided"
 
 
@@ -188,7 +163,7 @@ def test_tests_of_a_paper_are_corrected_together_and_those_of_all_papers_too(res
     ledger = yaml.safe_load((results / claims.FILE).read_text())
     ledger["claims"].append(copy.deepcopy(ledger["claims"][0]) | {"id": "other", "published": 3.2})
     (results / claims.FILE).write_text(yaml.safe_dump(ledger))
-    write(results, content)
+    write(results / registration.FILE, content)
     record(results, commit_all(results.parent))
     both = replication(results)
     found = both.outcomes
@@ -227,7 +202,7 @@ def test_a_run_is_proven_by_its_record_and_its_commit(results: Path) -> None:
 
 
 def test_what_was_not_committed_is_not_registered(results: Path) -> None:
-    write(results, small(rung=1))
+    write(results / registration.FILE, small(rung=1))
     record(results, git(results.parent, "rev-parse", "HEAD"))
     assert "registers" in replication(results).complaints[0]
     assert outcome(results).verdict == "not run"
@@ -263,7 +238,7 @@ def test_nothing_is_verified_in_a_shallow_clone(results: Path, tmp_path: Path, n
 
 
 def test_a_test_on_another_corpus_names_it(results: Path) -> None:
-    write(results, small(corpus="msra"))
+    write(results / registration.FILE, small(corpus="msra"))
     record(results, commit_all(results.parent))
     with pytest.raises(ValueError, match=f"claim {ID}: corpus must be that of its runs, conll2003, got msra"):
         replication(results)
@@ -276,11 +251,11 @@ def test_without_a_registration_there_is_nothing_to_verify(tmp_path: Path, ner: 
 
 def test_the_number_of_seeds_is_the_smallest_with_enough_power(results: Path, ner: Ner) -> None:
     """By Welch's test at 5 %, with the deviations of the three exploratory seeds of each row."""
-    change_runs(results, lambda metrics: metrics.update(seed=metrics["seed"] - 100))
-    write(results, small(seeds=12))
+    change_metrics(results, lambda metrics: metrics.update(seed=metrics["seed"] - 100))
+    write(results / registration.FILE, small(seeds=12))
     err = ner.error("register", "--power", "--results", str(results))
     needed = int(re.search(r"seeds must be (\d+), the smallest number with 80 % power", err)[1])  # type: ignore[index]
-    write(results, small(seeds=needed))
+    write(results / registration.FILE, small(seeds=needed))
     ner("register", "--power", "--results", str(results))
 
 
@@ -300,7 +275,7 @@ def test_the_number_of_seeds_is_the_smallest_with_enough_power(results: Path, ne
 def test_a_broken_registration_is_refused_in_a_line(
     results: Path, changes: dict[str, Any], message: str
 ) -> None:
-    path = write(results, small(**changes))
+    path = write(results / registration.FILE, small(**changes))
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         read(results)
     assert str(error.value).startswith(f"{path}: huang2015: test 1")
@@ -311,13 +286,13 @@ def test_a_claim_has_one_primary_test(results: Path) -> None:
     content = small()
     tests = content["papers"]["huang2015"]["tests"]
     tests.append(copy.deepcopy(tests[0]))
-    write(results, content)
+    write(results / registration.FILE, content)
     with pytest.raises(ValueError, match=f"a claim has one primary test, got 2 of {ID}"):
         read(results)
 
 
 def test_a_claim_that_is_not_testable_is_no_part_of_the_family(results: Path) -> None:
-    write(results, small(seeds=0))
+    write(results / registration.FILE, small(seeds=0))
     assert outcome(results).verdict == "not testable"
     assert read(results).testable == ()
 
@@ -328,10 +303,10 @@ def test_rows_of_another_corpus_have_no_further_test_sets(results: Path) -> None
         "secondary": {"better": {"path": "x"}},
         "secondary_corpus": "conll2003",
     }
-    write(results, content)
+    write(results / registration.FILE, content)
     (row, _) = replication(results).planned
     assert "'audit.extra_tests={better: {path: x}}'" in row.command(read(results))
     content["papers"]["huang2015"]["secondary_corpus"] = "conll2000"
-    write(results, content)
+    write(results / registration.FILE, content)
     (row, _) = replication(results).planned
     assert "extra_tests" not in row.command(read(results))

@@ -25,16 +25,12 @@ from ner_experiments.tables import spec, sweep_registration, sweeps
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.sweep_registration import Registration
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
 FIXED = ["model=residual", *TOY]
 OUTPUT = Path("outputs")
 FILE = OUTPUT / "sweeps/layers/registration.yaml"
 SWEEP = OUTPUT / "sweeps/layers.yaml"
 WRONG = {2: [10, 12, 11], 3: [1, 2, 3]}
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def register(seeds: str = "1,2,3", layers: str = "2,3", primary: str = "", name: str = "") -> Registration:

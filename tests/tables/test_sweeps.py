@@ -19,13 +19,9 @@ from ner_experiments.config.compose import jobs
 from ner_experiments.main import cli
 from ner_experiments.tables import spec, sweeps
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
 SWEEP = ["model=residual", "layers=2,3", *TOY, "seed=1,2"]
 FIXED = ["model=residual", *TOY]
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def of(*overrides: str, name: str = "") -> spec.Table:
@@ -53,7 +49,7 @@ def test_a_recorded_sweep_is_shown_where_nothing_can_be_written(
 
 
 @pytest.fixture
-def finished(_elsewhere: None) -> spec.Table:
+def finished(elsewhere: None) -> spec.Table:
     """A recorded sweep of two rows with two runs each, of which those of the second are better."""
     for layers, num_wrong in ((2, [10, 12]), (3, [1, 2])):
         for seed, wrong in enumerate(num_wrong, start=1):
