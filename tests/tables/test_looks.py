@@ -8,7 +8,6 @@ import pytest
 from toy_rows import TOY, finish
 
 from ner_experiments.analysis.sequential import levels
-from ner_experiments.launch.sweeper import jobs_of
 from ner_experiments.tables import sweeps
 from ner_experiments.tables.looks import at_looks, decide
 from ner_experiments.tables.scores import Page, collect
@@ -104,12 +103,3 @@ def test_the_last_look_ends_the_sweep_whatever_is_open() -> None:
     assert decision.history[-1].endswith("the sweep ends, as this was its last look.")
     assert {pair.verdict for pair in decision.pairs.values()} == {"open"}
     assert all(len(pair.a.runs) == 5 for pair in decision.pairs.values())
-
-
-def test_each_missing_seed_of_a_row_is_one_job() -> None:
-    overrides = {"layers=2": ["model=residual", "layers=2"], "layers=3": ["model=residual", "layers=3"]}
-    assert jobs_of({"layers=3": [4, 5], "layers=2": [4]}, overrides) == [
-        ["model=residual", "layers=3", "seed=4"],
-        ["model=residual", "layers=3", "seed=5"],
-        ["model=residual", "layers=2", "seed=4"],
-    ]
