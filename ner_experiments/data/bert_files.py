@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -142,7 +142,8 @@ def read_tokenizer(folder: Path) -> str:
         raise ValueError(
             f"{file}: {len(vocabulary):,} pieces, but the model's config has vectors for {vectors:,}"
         )
-    if _is_lower_case(vocabulary) and isinstance(tokenizer.normalizer, BertNormalizer):
+    letters = "".join(piece for piece in vocabulary if not re.fullmatch(r"\[.+\]", piece))
+    if letters.islower() and isinstance(tokenizer.normalizer, BertNormalizer):
         tokenizer.normalizer.lowercase = True
     return tokenizer.to_str()
 
@@ -182,17 +183,14 @@ def read_model(folder: Path) -> nn.Module:
     if report["missing_keys"]:
         names = sorted(report["missing_keys"])
         raise ValueError(f"{file}: {len(names)} of the model's weights are missing: {names[0]} ...")
-    if extra := [name for name in sorted(report["unexpected_keys"]) if _is_of_the_model(name)]:
+    own = re.compile(r"(\w+\.)?(embeddings|encoder)\.")  # heads and the pooling layer are unused
+    unexpected = (name for name in sorted(report["unexpected_keys"]) if own.match(name))
+    if extra := [name for name in unexpected if not name.endswith(NEUTRAL_WEIGHTS)]:
         place = _first(folder, CONFIGS).name
         raise ValueError(
             f"{file}: {len(extra)} weights do not belong to a BERT with the settings of {place}: {extra[0]} ..."
         )
     return model
-
-
-def _is_of_the_model(name: str) -> bool:
-    """Whether a weight is of the embeddings or the layers, and not of a head or the pooling layer, which are unused."""
-    return bool(re.match(r"(\w+\.)?(embeddings|encoder)\.", name)) and not name.endswith(NEUTRAL_WEIGHTS)
 
 
 def untrained(config: Config) -> nn.Module:
@@ -286,12 +284,6 @@ def _read_text(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{file}: not UTF-8 ({error.reason} at byte {error.start + 1})") from None
-
-
-def _is_lower_case(vocabulary: Iterable[str]) -> bool:
-    """Whether the pieces, special ones aside, have lower-case letters and no capitals."""
-    letters = "".join(piece for piece in vocabulary if not re.fullmatch(r"\[.+\]", piece))
-    return letters.islower()
 
 
 @contextmanager

@@ -281,7 +281,10 @@ def _to_bioes(sentences: Sequence[Sentence], windows: Iterable[Window]) -> list[
 
 def _check_mentions_unchanged(name: str, mentions: Mapping[str, Counter[str]], corpus: Splits) -> None:
     """Raise ValueError if a split does not have as many mentions of each type as its files."""
-    after = {split: _count_first_tokens(sentences) for split, sentences in corpus.items()}
+    after: dict[str, Counter[str]] = {}
+    for split, sentences in corpus.items():  # independently of the code that converts them
+        tags = chain.from_iterable(sentence.tags for sentence in sentences)
+        after[split] = Counter(tag[2:] for tag in tags if tag[0] in "BS")
     for split, before in mentions.items():
         now = after[split] + (after["dev"] if split == "train" and "dev" not in mentions else Counter())
         if before != now:
@@ -291,25 +294,14 @@ def _check_mentions_unchanged(name: str, mentions: Mapping[str, Counter[str]], c
             )
 
 
-def _count_first_tokens(sentences: Iterable[Sentence]) -> Counter[str]:
-    """Number of mentions of each type in legal BIOES tags, counted independently of the code that converts them."""
-    counts: Counter[str] = Counter()
-    for tag, number in Counter(chain.from_iterable(sentence.tags for sentence in sentences)).items():
-        if tag[0] in "BS":
-            counts[tag[2:]] += number
-    return counts
-
-
 def unreachable_notes(splits: Mapping[str, Iterable[Sentence]]) -> list[str]:
     """A note for each split and each reason why some of its gold mentions are unreachable."""
     notes = []
     for split, sentences in splits.items():
         reasons = Counter(mention.reason for it in sentences for mention in it.unreachable)
-        gold = (
-            reasons.total() + count_mentions(count_windows(it.tags for it in sentences)).total()
-            if reasons
-            else 0
-        )
+        if not reasons:
+            continue
+        gold = reasons.total() + count_mentions(count_windows(it.tags for it in sentences)).total()
         for reason, number in reasons.items():
             notes.append(f"{split}: {number:,} of {gold:,} gold mentions {reason}; they count as missing")
     return notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 from rich.box import SIMPLE
@@ -21,8 +21,7 @@ from ner_experiments.data.corpus import (
 )
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.schemes import printed
-from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.tags import Scheme, Window, count_illegal, count_mentions
+from ner_experiments.data.tags import count_illegal, count_mentions
 
 Report = dict[str, Any]
 
@@ -51,11 +50,21 @@ def corpus_report(source: Source) -> Report:
     remarks = Remarks()
     splits = source.read(remarks)
     windows, schemes = windows_and_schemes(source, splits)
-    counts = {
-        split: _count(sentences)
-        | (_count_mentions(sentences, windows[split], schemes[split]) if schemes else _count_tags(sentences))
-        for split, sentences in splits.items()
-    }
+    counts: dict[str, Report] = {}
+    for split, sentences in splits.items():
+        lengths = [len(sentence) for sentence in sentences]
+        tags = Counter(chain.from_iterable(sentence.tags for sentence in sentences))
+        types = Counter(mention.type for it in sentences for mention in it.unreachable)
+        types += count_mentions(windows.get(split, Counter()))
+        counts[split] = {
+            "sentences": len(sentences),
+            "tokens": sum(lengths),
+            "longest_sentence": max(lengths),
+            "mentions": types.total(),
+            "mentions_by_type": dict(sorted(types.items())),
+            "illegal_tags": count_illegal(windows[split], schemes[split]) if schemes else 0,
+            **({} if schemes else {"tags": dict(sorted(tags.items()))}),
+        }
     for split, number in source.sentences_with_docstart().items():
         counts[split]["sentences_with_docstart"] = number
     differ = len(set(schemes.values())) > 1
@@ -86,27 +95,6 @@ def refusal(source: Source, splits: Splits) -> list[str]:
         except ValueError as error:
             return [f"train will refuse this corpus: {error}"]
     return []
-
-
-def _count(sentences: Sequence[Sentence]) -> Report:
-    lengths = [len(sentence) for sentence in sentences]
-    return {"sentences": len(sentences), "tokens": sum(lengths), "longest_sentence": max(lengths)}
-
-
-def _count_mentions(sentences: Sequence[Sentence], windows: Counter[Window], scheme: Scheme) -> Report:
-    by_type = count_mentions(windows) + Counter(
-        mention.type for it in sentences for mention in it.unreachable
-    )
-    return {
-        "mentions": by_type.total(),
-        "mentions_by_type": dict(sorted(by_type.items())),
-        "illegal_tags": count_illegal(windows, scheme),
-    }
-
-
-def _count_tags(sentences: Sequence[Sentence]) -> Report:
-    tags = Counter(tag for sentence in sentences for tag in sentence.tags)
-    return {"mentions": 0, "mentions_by_type": {}, "illegal_tags": 0, "tags": dict(sorted(tags.items()))}
 
 
 def print_report(report: Report, console: Console) -> None:

@@ -93,19 +93,9 @@ def spelling_features(form: str) -> Iterator[str]:
 
 def pattern(form: str) -> str:
     """Word shape: capitals as A, lower-case letters as a, digits as 0, all else (`-`, 中) unchanged."""
-    return "".join(map(_class_of, form))
-
-
-def _class_of(character: str) -> str:
-    if character.isupper():
-        return "A"
-    if character.islower():
-        return "a"
-    return "0" if character.isdigit() else character
-
-
-def _is_punctuation(character: str) -> bool:
-    return unicodedata.category(character)[0] in "PS"
+    return "".join(
+        "A" if it.isupper() else "a" if it.islower() else "0" if it.isdigit() else it for it in form
+    )
 
 
 _PROPERTIES: dict[str, Callable[[str], bool]] = {
@@ -114,6 +104,6 @@ _PROPERTIES: dict[str, Callable[[str], bool]] = {
     "all lower": str.islower,
     "non-initial capital": lambda form: any(map(str.isupper, form[1:])),
     "letters and digits": lambda form: any(map(str.isalpha, form)) and any(map(str.isdigit, form)),
-    "punctuation": lambda form: any(map(_is_punctuation, form)),
+    "punctuation": lambda form: any(unicodedata.category(it)[0] in "PS" for it in form),
     "apostrophe": lambda form: form.endswith(("'s", "’s")),
 }

@@ -183,7 +183,8 @@ def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]
         if key in names:
             found: list[str | None] = [row[names.index(key)] for row in rows]
         else:
-            found = [None if misc is None else _in_misc(row[misc], key) for row in rows]
+            items = ([] if misc is None else map(_pair, row[misc].split("|")) for row in rows)
+            found = [next((value for name, value in it if name == key), None) for it in items]
         tagged |= any(tag is not None for tag in found)
         tags = ["O" if tag is None or tag in _NONE else tag for tag in found]
         pairs = (line[1:].partition("=") for line in comments)
@@ -226,9 +227,7 @@ def _layers(path: PathOrFile, encoding: str) -> dict[str, Counter[str]]:
                 continue
             pairs = [(names[column], row[column]) for column in own]
             if misc < len(row) and "=" in row[misc]:
-                pairs += [
-                    (key, value) for key, _, value in (it.partition("=") for it in row[misc].split("|"))
-                ]
+                pairs += map(_pair, row[misc].split("|"))
             for name, value in pairs:
                 tags = found.setdefault(name, Counter())
                 if value and value not in _NONE and len(tags) < _MOST_VALUES:
@@ -244,9 +243,10 @@ def _names(block: Block, before: list[str]) -> list[str]:
     return header[1].split() if header else before
 
 
-def _in_misc(misc: str, key: str) -> str | None:
-    items = (item.partition("=") for item in misc.split("|"))
-    return next((value for name, _, value in items if name == key), None)
+def _pair(item: str) -> tuple[str, str]:
+    """Key and value of an item of MISC."""
+    key, _, value = item.partition("=")
+    return key, value
 
 
 def chosen(path: Path, first: str, encoding: str) -> tuple[str, str]:

@@ -248,7 +248,7 @@ class Survey:
     def has_header(self, tag: int | None) -> bool:
         """Whether the first line has the names of the columns. tag: the column of the tags, None if not yet known."""
         heading = fields_of(self.first[1], self.separator) if self.width else []
-        named = sum(map(_is_heading, heading))
+        named = sum(not _HEADINGS.isdisjoint(_name_parts(field)) for field in heading)
         if not named or len(heading) != self.width or not (values := self.values(header=True))[0].count:
             return False
         tags = tag_columns(values) if tag is None else {tag: values[tag]}
@@ -299,10 +299,6 @@ def _without(block: Block, starts: tuple[str, ...]) -> Block:
     if not starts or not _has(block, starts):
         return block
     return Block.of([line for line in block.lines if not line[1].startswith(starts)])
-
-
-def _is_heading(field: str) -> bool:
-    return not _HEADINGS.isdisjoint(_name_parts(field))
 
 
 def _name_parts(field: str) -> list[str]:
