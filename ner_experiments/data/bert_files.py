@@ -68,11 +68,7 @@ def find(path: str) -> Path:
     is missing.
     """
     folder = Path(path).expanduser()
-    if not folder.is_dir():
-        folder = _from_hub(path)
-    for names in PARTS:
-        _first(folder, names)
-    return folder
+    return with_all_parts(folder if folder.is_dir() else _from_hub(path))
 
 
 def check_path(path: str) -> None:
@@ -82,9 +78,7 @@ def check_path(path: str) -> None:
     """
     folder = Path(path).expanduser()
     if folder.is_dir():
-        for names in PARTS:
-            _first(folder, names)
-        read_config(folder)
+        read_config(with_all_parts(folder))
     else:
         _check_name(path)
     if find_spec("transformers") is None:
@@ -214,6 +208,13 @@ def _transformers() -> ModuleType:
     except ModuleNotFoundError as error:
         raise ValueError(INSTALL) from error
     return transformers
+
+
+def with_all_parts(folder: Path) -> Path:
+    """The folder. Raises ValueError if a file is missing."""
+    for names in PARTS:
+        _first(folder, names)
+    return folder
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> Path:

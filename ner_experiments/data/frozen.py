@@ -83,26 +83,21 @@ class FrozenPieces(Input):
 
     def _vectors(self, text: IndexedText, device: torch.device) -> np.ndarray:
         shape = (len(text.tokens), self.pieces.dim)
-        if self.cache is not None:
-            return self._cached(text, shape, Path(self.cache), device)
-        table = np.empty(shape, dtype=np.float32)
-        self._compute(text, table, device)
-        return table
-
-    def _cached(
-        self, text: IndexedText, shape: tuple[int, int], cache: Path, device: torch.device
-    ) -> np.ndarray:
+        if self.cache is None:
+            table = np.empty(shape, dtype=np.float32)
+            self._compute(text, table, device)
+            return table
         settings = [_VERSION, self.model_checksum, self.max_length, self.overlap, _checksum(text)]
         name = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
-        file = cache / f"{name}.bert.npy"
-        if (table := _cached_table(file)) is None:
+        file = Path(self.cache) / f"{name}.bert.npy"
+        if (cached := _cached_table(file)) is None:
             with cache_files.new(file) as part:
                 empty = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
                 self._compute(text, empty, device)
                 empty.flush()
-            table = _cached_table(file)
-            assert table is not None
-        return table
+            cached = _cached_table(file)
+            assert cached is not None
+        return cached
 
     def disable_cache(self) -> None:
         self.cache = None

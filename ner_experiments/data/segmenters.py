@@ -30,15 +30,6 @@ def is_installed(name: str) -> bool:
     return all(find_spec(module) for module in PACKAGES.get(name, {}))
 
 
-def require_packages(name: str) -> None:
-    """Raise ValueError if a package that a segmenter needs is not installed."""
-    if not is_installed(name):
-        packages = list(PACKAGES[name].values())
-        raise ValueError(
-            f"data.tokens={name} needs {' and '.join(packages)}: pip install {' '.join(packages)}"
-        )
-
-
 class Segmented(Words):
     """The unit of a segmenter in one document: its tokens, and the ends of sentences of `words`."""
 

@@ -12,7 +12,7 @@ from io import StringIO
 from typing import Any, Protocol
 
 from ner_experiments.data.character_tokens import Characters
-from ner_experiments.data.segmenters import SEGMENTERS, Segmented, checked, is_installed, require_packages
+from ner_experiments.data.segmenters import PACKAGES, SEGMENTERS, Segmented, checked, is_installed
 from ner_experiments.data.sentence import Tokens, UnitName
 from ner_experiments.data.word_tokens import Token, Words
 from ner_experiments.utils.text import truncated_repr
@@ -114,8 +114,10 @@ def check_tokens(setting: str, tokens: Tokens) -> None:
 
 def require(tokens: Tokens) -> None:
     """Raise ValueError if a package that the unit needs is not installed."""
-    if isinstance(tokens, str):
-        require_packages(tokens)
+    if isinstance(tokens, str) and not is_installed(tokens):
+        packages = list(PACKAGES[tokens].values())
+        rule = f"data.tokens={tokens} needs {' and '.join(packages)}: pip install {' '.join(packages)}"
+        raise ValueError(rule)
 
 
 def installed() -> list[UnitName]:

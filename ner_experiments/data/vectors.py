@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, cast
 
 import numpy as np
 
@@ -154,31 +154,25 @@ def read_vectors(path: Path, wanted: Set[bytes]) -> tuple[VectorsByKey, int]:
     malformed first line, a word or first line of more than a MiB, and a wanted line with the wrong number of
     fields or one that is not a finite number.
     """
-    with open_binary(path) as file:
-        raw: Any = file
-        with io.BufferedReader(raw, _BLOCK) as stream:
-            return _read(stream, path, wanted)
-
-
-def _read(stream: io.BufferedReader, path: Path, wanted: Set[bytes]) -> tuple[VectorsByKey, int]:
-    first = stream.readline(_BLOCK).removeprefix(b"\xef\xbb\xbf")
-    if not first:
-        raise ValueError(f"{path}: the file is empty")
-    if len(first) == _BLOCK and not first.endswith(b"\n"):
-        raise ValueError(f"{path}:1: a line of more than {_BLOCK:,} bytes: {first[:_LONGEST_QUOTE]!r}")
-    if header := _HEADER.fullmatch(first):
-        count, width = _header(header.groups(), path)
-        if _begins_text(stream.peek(), width):
-            return _read_text(stream, path, wanted, width, 2, count), width
-        return _read_binary(stream, path, wanted, count, width), width
-    word, _, numbers = first.partition(b" ")
-    width = len(numbers.split())
-    if not (word and width) or b"\t" in word or not all(map(_is_number, numbers.split())):
-        raise ValueError(
-            f"{path}:1: expected a word and its numbers, separated by spaces, or a header 'count width', "
-            f"got {first[:_LONGEST_QUOTE]!r}"
-        )
-    return _read_text(itertools.chain([first], stream), path, wanted, width, 1, None), width
+    with open_binary(path) as file, io.BufferedReader(cast(io.RawIOBase, file), _BLOCK) as stream:
+        first = stream.readline(_BLOCK).removeprefix(b"\xef\xbb\xbf")
+        if not first:
+            raise ValueError(f"{path}: the file is empty")
+        if len(first) == _BLOCK and not first.endswith(b"\n"):
+            raise ValueError(f"{path}:1: a line of more than {_BLOCK:,} bytes: {first[:_LONGEST_QUOTE]!r}")
+        if header := _HEADER.fullmatch(first):
+            count, width = _header(header.groups(), path)
+            if _begins_text(stream.peek(), width):
+                return _read_text(stream, path, wanted, width, 2, count), width
+            return _read_binary(stream, path, wanted, count, width), width
+        word, _, numbers = first.partition(b" ")
+        width = len(numbers.split())
+        if not (word and width) or b"\t" in word or not all(map(_is_number, numbers.split())):
+            raise ValueError(
+                f"{path}:1: expected a word and its numbers, separated by spaces, or a header 'count width', "
+                f"got {first[:_LONGEST_QUOTE]!r}"
+            )
+        return _read_text(itertools.chain([first], stream), path, wanted, width, 1, None), width
 
 
 def _header(fields: Iterable[bytes], path: Path) -> tuple[int, int]:
