@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -194,12 +192,10 @@ def annotated(tagged: TaggedSentence) -> Annotated:
 
 
 def write_format(name: str, tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
-    """Write the predicted mentions in a format of `data/formats`, once all sentences are tagged."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        registry.write(name, map(annotated, tagged), path)
-        with path.open(encoding="utf-8", newline="") as part:
-            shutil.copyfileobj(part, file)
+    """Write the predicted mentions in a format of `data/formats`."""
+    lines = registry.FORMATS[name].lines
+    assert lines
+    file.writelines(lines(map(annotated, tagged)))
 
 
 def write_brat(
@@ -232,16 +228,9 @@ def write_binary(name: str, tagged: Iterable[TaggedSentence], path: Path) -> Non
     registry.write(name, map(annotated, tagged), path)
 
 
-BRAT = "brat"
-"""The format that is a folder of texts: see `write_brat`."""
-
 Write = Callable[[Iterable[TaggedSentence], TextIO, Sequence[str]], None]
 WRITERS: dict[str, Write] = {
-    **{
-        name: partial(write_format, name)
-        for name in registry.WRITABLE
-        if not registry.FORMATS[name].package and name != BRAT
-    },
+    **{name: partial(write_format, name) for name, it in registry.FORMATS.items() if it.lines},
     "jsonl": write_jsonl,
     "conll": write_conll,
     "terminal": write_terminal,

@@ -130,7 +130,7 @@ def test_a_data_set_by_its_name_or_folder(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("name", [it for it in AVAILABLE if FORMATS[it].read and it != "conll"])
 def test_predict_reads_a_file_and_standard_input(name: str, tmp_path: Path) -> None:
     path = tmp_path / "written"
-    FORMATS[name].write([of_words(["Ada", "sang"], [(0, 1, "PER")]), of_words(["Rain"], [])], path)
+    registry.write(name, [of_words(["Ada", "sang"], [(0, 1, "PER")]), of_words(["Rain"], [])], path)
     reader = source(path, name, lines=True)
     expected = [("Ada", "sang"), ("Rain",)]
     assert [it.words for it in reader.untagged(path)] == expected
@@ -191,7 +191,7 @@ def test_an_interrupted_brat_folder_leaves_nothing(
 def test_parts_of_a_brat_document_stay_together(tmp_path: Path) -> None:
     words = (("one", "Ada"), ("two", "Bob"), ("one", "Cid"))
     sentences = [of_words((word,), [(0, 1, "PER")], place="a:1", document=name) for name, word in words]
-    FORMATS["brat"].write(sentences, tmp_path / "notes")
+    registry.write("brat", sentences, tmp_path / "notes")
     assert (tmp_path / "notes" / "one.txt").read_text() == "Ada\nCid\n"
     assert (tmp_path / "notes" / "one.ann").read_text() == "T1\tPER 0 3\tAda\nT2\tPER 4 7\tCid\n"
 
@@ -225,7 +225,7 @@ def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
             random.Random(f"{name} {number}"), nested=form.nested and number % 2 == 0
         )
         path = tmp_path / f"{number}.{name}"
-        form.write(sentences, path)
+        registry.write(name, sentences, path)
         if form.config == "conll":
             arguments = ["check", "--format", "conll", "--json", str(path)]
             assert data_command(arguments) == 0
@@ -248,7 +248,7 @@ def test_a_format_without_nested_mentions_refuses_them(tmp_path: Path) -> None:
         form = FORMATS[name]
         if not form.nested:
             with pytest.raises(ValueError, match="overlaps"):
-                form.write([nested], tmp_path / name)
+                registry.write(name, [nested], tmp_path / name)
             assert not (tmp_path / name).exists()
 
 

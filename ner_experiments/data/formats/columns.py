@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal
 
 from ner_experiments.data.formats.annotated import Annotated
@@ -30,7 +29,6 @@ from ner_experiments.data.text_files import (
     read_blocks,
     split_blocks,
 )
-from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 
 HINTS = {
@@ -249,15 +247,19 @@ class _Reader:
         return tuple(value or filler or "" for value in values)
 
 
-def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write word and IOB2 tag, separated by a tab. ValueError for nested mentions and a word with a tab or line end."""
-    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
-        for sentence in sentences:
-            for word, tag in zip(sentence.words, sentence.tags(), strict=True):
-                if any(character in word for character in "\t\r\n"):
-                    raise ValueError(f"{sentence.place}: columns cannot hold the word {truncated_repr(word)}")
-                file.write(f"{word}\t{tag}\n")
-            file.write("\n")
+def lines(sentences: Iterable[Annotated]) -> Iterator[str]:
+    """Word and IOB2 tag, separated by a tab. ValueError for nested mentions and a word with a tab or line end."""
+    for sentence in sentences:
+        for word, tag in zip(sentence.words, sentence.tags(), strict=True):
+            yield f"{in_a_field(word, sentence, 'columns')}\t{tag}\n"
+        yield "\n"
+
+
+def in_a_field(word: str, sentence: Annotated, format: str) -> str:
+    """The word. Raises ValueError for one that no field of the format can hold, as it has a tab or a line end."""
+    if any(character in word for character in "\t\r\n"):
+        raise ValueError(f"{sentence.place}: {format} cannot hold the word {truncated_repr(word)}")
+    return word
 
 
 FORMATS = {
@@ -265,7 +267,7 @@ FORMATS = {
         about="columns, one token per line",
         config="conll",
         read=read_columns,
-        write=write,
+        lines=lines,
         options=ColumnOptions,
         suffixes=(".conll", ".tsv", ".txt", ".bio", ".iob", ".iob2", ".bioes"),
         streams=True,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from ner_experiments.data.formats.annotated import Annotated, Tagged, of_tokens
-from ner_experiments.data.formats.columns import check_tags, hint_for
+from ner_experiments.data.formats.columns import check_tags, hint_for, in_a_field
 from ner_experiments.data.formats.format import Claim, Format
 from ner_experiments.data.formats.layout import AUTO
 from ner_experiments.data.formats.options import Options, TextOptions
@@ -22,7 +22,6 @@ from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, intern_all
 from ner_experiments.data.tag_styles import LETTERED, detect_style, labels
 from ner_experiments.data.text_files import UTF_8, Block, Line, PathOrFile, malformed, name_of, read_blocks
-from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 
 Tag = Literal["upos", "xpos"]
@@ -263,21 +262,19 @@ def claims(first: str) -> Claim:
     return "claimed" if first.startswith(_PLUS) else ""
 
 
-def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write CoNLL-U with the tag in MISC. Keys whose values are strings or integers become comments.
+def lines(sentences: Iterable[Annotated]) -> Iterator[str]:
+    """CoNLL-U with the tag in MISC. Keys whose values are strings or integers become comments.
 
     Raises ValueError for nested mentions, and for a word with a tab or a line end.
     """
-    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
-        for sentence in sentences:
-            for key, value in sentence.keys.items():
-                if isinstance(value, str | int) and "\n" not in f"{key}{value}":
-                    file.write(f"# {key} = {value}\n")
-            for number, (word, tag) in enumerate(zip(sentence.words, sentence.tags(), strict=True), 1):
-                if "\t" in word or "\n" in word or "\r" in word:
-                    raise ValueError(f"{sentence.place}: CoNLL-U cannot hold the word {truncated_repr(word)}")
-                file.write("\t".join((str(number), word, *"_" * 7, f"{_KEY}={tag}")) + "\n")
-            file.write("\n")
+    for sentence in sentences:
+        for key, value in sentence.keys.items():
+            if isinstance(value, str | int) and "\n" not in f"{key}{value}":
+                yield f"# {key} = {value}\n"
+        for number, (word, tag) in enumerate(zip(sentence.words, sentence.tags(), strict=True), 1):
+            fields = (str(number), in_a_field(word, sentence, "CoNLL-U"), *"_" * 7, f"{_KEY}={tag}")
+            yield "\t".join(fields) + "\n"
+        yield "\n"
 
 
 FORMATS = {
@@ -292,7 +289,7 @@ FORMATS = {
         about="CoNLL-U with tags of mentions in MISC, or in a column of CoNLL-U Plus",
         config="conllu_ner",
         read=read,
-        write=write,
+        lines=lines,
         suffixes=(".conllu", ".conllup"),
         claims=claims,
         chosen=chosen,

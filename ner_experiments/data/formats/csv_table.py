@@ -6,13 +6,14 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from ner_experiments.data.formats.annotated import FILE, Annotated, Tagged, of_tokens
 from ner_experiments.data.formats.format import Claim, Format
 from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.text_files import name_of, read_text
-from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 
 NAMES = {
@@ -88,17 +89,17 @@ def _column(path: Path, header: Sequence[str], name: str, options: TextOptions) 
     return header.index(found)
 
 
-def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write a row per token: the number of its sentence, the word, its IOB2 tag, and, of several files, its file."""
+def lines(sentences: Iterable[Annotated]) -> Iterator[str]:
+    """A row per token: the number of its sentence, the word, its IOB2 tag, and, of several files, its file."""
     rest = iter(sentences)
     first = list(islice(rest, 1))
     named = [FILE] if any(FILE in it.keys for it in first) else []
-    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(("sentence", "word", "tag", *named))
-        for number, it in enumerate(chain(first, rest), 1):
-            files = [it.keys.get(name, "") for name in named]
-            rows.writerows((number, *pair, *files) for pair in zip(it.words, it.tags(), strict=True))
+    row: Any = csv.writer(SimpleNamespace(write=str), lineterminator="\n").writerow  # returns what it writes
+    yield row(("sentence", "word", "tag", *named))
+    for number, it in enumerate(chain(first, rest), 1):
+        files = [it.keys.get(name, "") for name in named]
+        for pair in zip(it.words, it.tags(), strict=True):
+            yield row((number, *pair, *files))
 
 
 def claims(first: str) -> Claim:
@@ -112,7 +113,7 @@ FORMATS = {
         about="a row per token, as Kaggle's",
         config="csv",
         read=read,
-        write=write,
+        lines=lines,
         suffixes=(".csv",),
         claims=claims,
     )

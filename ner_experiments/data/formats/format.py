@@ -15,6 +15,7 @@ from ner_experiments.data.sentence import Sentence
 Read = Callable[[Any, Any, Remarks], Iterator[Sentence | Annotated]]
 """Sentences of a path, or of an open file, by options of the format's class: with the tags of the file, in any scheme
 and style, or with mentions. Adds to the remarks what was skipped or filled in, and faults."""
+Lines = Callable[[Iterable[Annotated]], Iterator[str]]
 Write = Callable[[Iterable[Annotated], Path], None]
 Claim = Literal["claimed", "refused", ""]
 """Whether a file has a format, by its first line: yes, no, or undecided."""
@@ -29,7 +30,9 @@ class Format:
     """A format: its reader and writer, and what commands need to know about it.
 
     about: one line for --help. config: the file of conf/data with its settings.
-    read: None for variants that the reader of `config` takes. write: None for formats that are only read.
+    read: None for variants that the reader of `config` takes.
+    lines: the lines of a text file with sentences, or what else is written of each. write: the writer of a format that
+        is no text file. Both are None for formats that are only read.
     options: the class of its options; those of `AnnotatedFiles` are `TextOptions`.
     suffixes: suffixes of file names by which it is recognized. claims: what the first line of a file tells.
     chosen: the format that reads a file of that name and first line, and what tells it, where its other lines decide.
@@ -41,6 +44,7 @@ class Format:
     about: str
     config: str = "jsonl"
     read: Read | None = None
+    lines: Lines | None = None
     write: Write | None = None
     options: type[Options] = TextOptions
     suffixes: tuple[str, ...] = ()

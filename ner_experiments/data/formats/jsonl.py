@@ -7,7 +7,7 @@ The reader takes the records of Hugging Face's `datasets` (tokens, ner_tags), Do
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +31,6 @@ from ner_experiments.data.sentence import Unreachable
 from ner_experiments.data.tag_styles import check_label
 from ner_experiments.data.tags import Span
 from ner_experiments.data.text_files import name_of, read_lines
-from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import (
     RepeatedKeyError,
     check_string,
@@ -360,15 +359,13 @@ def _mention(item: Any, options: TextOptions, remarks: Remarks, place: str) -> S
 # Writing
 
 
-def write_lines(make: Any, sentences: Iterable[Annotated], path: Path) -> None:
-    """Write a JSON object per sentence: the keys that came with it, then those that `make` returns for it.
+def lines(make: Callable[[Annotated], dict[str, Any]], sentences: Iterable[Annotated]) -> Iterator[str]:
+    """A JSON object per sentence: the keys that came with it, then those that `make` returns for it.
 
     Values of keys that JSON does not have, such as dates of Parquet files, are written as text.
     """
-    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
-        for sentence in sentences:
-            record = {**sentence.keys, **make(sentence)}
-            file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+    for it in sentences:
+        yield json.dumps({**it.keys, **make(it)}, ensure_ascii=False, default=str) + "\n"
 
 
 def with_tags(sentence: Annotated) -> dict[str, Any]:
@@ -407,22 +404,22 @@ FORMATS = {
     "jsonl": Format(
         about="JSON lines of tokens and tags",
         read=read,
-        write=partial(write_lines, with_tags),
+        lines=partial(lines, with_tags),
         suffixes=(".jsonl", ".json", ".ndjson"),
         claims=claims,
         nested=True,
     ),
     "jsonl_text": Format(
         about="JSON lines of texts and [start, end, type]",
-        write=partial(write_lines, with_characters),
+        lines=partial(lines, with_characters),
         nested=True,
         has_tokens=False,
     ),
     "doccano": Format(
         about="Doccano's JSON lines",
-        write=partial(write_lines, partial(with_characters, key="label")),
+        lines=partial(lines, partial(with_characters, key="label")),
         nested=True,
         has_tokens=False,
     ),
-    "prodigy": Format(about="Prodigy's JSON lines", write=partial(write_lines, as_prodigy), nested=True),
+    "prodigy": Format(about="Prodigy's JSON lines", lines=partial(lines, as_prodigy), nested=True),
 }

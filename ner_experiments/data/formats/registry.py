@@ -14,6 +14,7 @@ from ner_experiments.data.formats.annotated import Annotated
 from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.text_files import UTF_8, guessed_encoding, is_blank, read_lines
+from ner_experiments.utils.files import atomic_write
 
 FORMATS: dict[str, Format] = {
     name: it
@@ -21,7 +22,7 @@ FORMATS: dict[str, Format] = {
     if module.name != "registry"
     for name, it in getattr(import_module(f"{formats.__name__}.{module.name}"), "FORMATS", {}).items()
 }
-WRITABLE = [name for name, it in FORMATS.items() if it.write]
+WRITABLE = [name for name, it in FORMATS.items() if it.lines or it.write]
 
 
 def config_of(name: str) -> tuple[str, dict[str, Any]]:
@@ -32,9 +33,13 @@ def config_of(name: str) -> tuple[str, dict[str, Any]]:
 
 def write(name: str, sentences: Iterable[Annotated], path: Path) -> None:
     """Write sentences in a format of `WRITABLE`. ValueError for what it cannot hold."""
-    writer = FORMATS[name].write
-    assert writer is not None
-    writer(sentences, path)
+    it = FORMATS[name]
+    if it.write:
+        it.write(sentences, path)
+        return
+    assert it.lines
+    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(it.lines(sentences))
 
 
 def require(name: str) -> None:
