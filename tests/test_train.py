@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,10 @@ from safetensors.torch import load_file
 from tiny_runs import finished
 from torch import nn
 
-from ner_experiments import build, experiment_data, train
+from ner_experiments import build, train
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.corpus import load as load_corpus
-from ner_experiments.data.sentence import Corpus
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs.run import Run
 from ner_experiments.training.progress import hint_of_few_updates
@@ -55,14 +53,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return train.train(configure(f"output_dir={tmp_path_factory.mktemp('outputs')}"))
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
-    trained: dict[str, Any], tmp_path: Path
-) -> None:
-    again = train.train(configure(f"output_dir={tmp_path}"))
-    other = train.train(configure(f"output_dir={tmp_path}", "seed=2"))
-    assert same(weights(trained), weights(again))
+def test_another_seed_gives_other_weights_in_a_folder_beside_it(trained: dict[str, Any]) -> None:
+    other = train.train(configure(f"output_dir={Path(trained['folder']).parents[1]}", "seed=2"))
     assert not same(weights(trained), weights(other))
-    assert Path(again["folder"]).parent == Path(other["folder"]).parent
+    assert Path(trained["folder"]).parent == Path(other["folder"]).parent
 
 
 def test_the_claims_that_a_run_is_made_for_are_recorded_and_do_not_change_its_identity(
@@ -75,22 +69,6 @@ def test_the_claims_that_a_run_is_made_for_are_recorded_and_do_not_change_its_id
     again = train.train(configure(f"output_dir={tmp_path}", *settings))
     assert again["folder"] == result["folder"]
     assert "claims" not in trained
-
-
-def test_the_labels_of_test_change_neither_weights_nor_choice(
-    trained: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def poisoned(source: Any) -> Corpus:
-        corpus = load_corpus(source)
-        test = [replace(sentence, tags=("S-PER",) * len(sentence)) for sentence in corpus.splits["test"]]
-        return replace(corpus, splits={**corpus.splits, "test": test})
-
-    monkeypatch.setattr(experiment_data, "load_corpus", poisoned)
-    result = train.train(configure(f"output_dir={tmp_path}"))
-    assert same(weights(trained), weights(result))
-    assert result["best_epoch"] == trained["best_epoch"]
-    assert result["dev"] == trained["dev"]
-    assert result["test"]["gold"] > trained["test"]["gold"]
 
 
 def test_a_process_that_is_killed_after_it_scored_test_does_not_score_it_again(

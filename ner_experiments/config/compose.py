@@ -10,8 +10,8 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments.config.choices import merged, parse_one
-from ner_experiments.config.overrides import check
+from ner_experiments.config.choices import merged, parse, parse_one
+from ner_experiments.config.overrides import check, refuse_several_values, split
 
 
 def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
@@ -41,18 +41,21 @@ def override_value(override: str) -> Any:
 
 
 def jobs(overrides: Sequence[str]) -> list[list[str]]:
-    """The overrides of each job of a sweep. ValueError as `check`."""
+    """The overrides of each job of a sweep. ValueError as `overrides.split` and `overrides.check`."""
     return [list(job) for job in _jobs(tuple(overrides))]
 
 
 @cache  # commands ask whether overrides are a sweep, and then for its rows
 def _jobs(overrides: tuple[str, ...]) -> list[list[str]]:
-    return check(overrides, sweep=True)
+    jobs = split(overrides)
+    check(jobs, overrides)
+    return jobs
 
 
 @cache  # a table's rows are composed for checks, for the sweep and for the page
 def _checked(overrides: tuple[str, ...]) -> DictConfig:
-    check(overrides)
+    refuse_several_values(parse(overrides), "`jobs` returns the overrides of each of its experiments")
+    check([overrides], overrides)
     cfg = merged(overrides)
     OmegaConf.set_readonly(cfg, True)
     return cfg

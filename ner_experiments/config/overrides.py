@@ -55,20 +55,18 @@ TYPES = {
 }
 
 
-def check(overrides: Sequence[str], *, sweep: bool = False) -> list[list[str]]:
-    """The overrides of the job, or of each job of a sweep.
+def check(jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
+    """Raise ValueError for the first override of a job that names no setting, or gives it a value of the wrong type.
 
-    Raises ValueError for the first override that names no setting, or gives it a value of the wrong type.
+    overrides: those of which the jobs are made.
     """
-    if not sweep:
-        refuse_several_values(parse(overrides), "`jobs` returns the overrides of each of its experiments")
-    jobs = split(overrides) if sweep else [[*overrides]]
     try:
         for job in jobs:
-            check_job(job)
+            choices = tuple(filter(None, map(checked_choice, job)))
+            for line in job:
+                check_setting(line, choices)
     except HydraException as error:
         raise ValueError(refusal(error, overrides)) from error
-    return jobs
 
 
 def refusal(error: HydraException, overrides: Sequence[str]) -> str:
@@ -117,20 +115,22 @@ def split(overrides: Sequence[str]) -> list[list[str]]:
     return [[*job] for job in itertools.product(*choices.values())]
 
 
-def check_job(overrides: Sequence[str]) -> None:
-    choices = tuple(filter(None, map(checked_choice, overrides)))
-    for line in overrides:
-        check_setting(line, choices)
-
-
 @cache  # the jobs of a sweep have few different overrides
 def checked_choice(line: str) -> str | None:
-    """The choice of an option that an override makes, such as model=residual; None for any other override."""
+    """The choice of an option that an override makes, such as model=residual; None for any other override.
+
+    Raises ValueError for an option that is not there.
+    """
     item = parse_one(line)
-    if is_for_hydra(item) or not options(item.key_or_group):
+    group = item.key_or_group
+    if is_for_hydra(item) or not options(group):
         return None
-    check_choice(item)
-    return f"{item.key_or_group}={item.get_value_string()}"
+    if (choice := item.value()) not in options(group):
+        name = choice if isinstance(choice, str) else item.get_value_string()
+        here = Path("conf", group, f"{name}.yaml")  # where `data new` and `new` write outside a checkout
+        more = f"; for {here}: --config-dir conf" if here.is_file() else did_you_mean(name, options(group))
+        raise ValueError(f"{line}: {group} has no {name!r}{more}")
+    return f"{group}={item.get_value_string()}"
 
 
 @cache  # as `checked_choice`
@@ -145,7 +145,8 @@ def check_setting(line: str, choices: tuple[str, ...]) -> None:
         added_to_first_run = item.key_or_group.startswith(f"{INIT_FROM}.") and item.key_or_group not in known
         if not added_to_first_run or item.is_delete():
             check_key(item, known, chosen(choices).files)
-            check_value(item, defaults)
+            if not (item.is_delete() or item.is_sweep_override()):
+                check_type(line, item.key_or_group, item.value(), item.get_value_string(), defaults)
         if (added_to_first_run or item.key_or_group == INIT_FROM) and not item.is_delete():
             check_init_from(item, choices)
     if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
@@ -158,15 +159,6 @@ def refers_to(settings: DictConfig, key: str) -> bool:
     """Whether some setting refers to the setting `key`, as in ${layers}."""
     values = leaves(OmegaConf.to_container(settings))
     return any(isinstance(value, str) and f"${{{key}}}" in value for _, value in values)
-
-
-def check_choice(item: Override) -> None:
-    group, choice = item.key_or_group, item.value()
-    if choice not in options(group):
-        name = choice if isinstance(choice, str) else item.get_value_string()
-        here = Path("conf", group, f"{name}.yaml")  # where `data new` and `new` write outside a checkout
-        more = f"; for {here}: --config-dir conf" if here.is_file() else did_you_mean(name, options(group))
-        raise ValueError(f"{item.input_line}: {group} has no {name!r}{more}")
 
 
 @cache
@@ -205,18 +197,13 @@ def check_key(item: Override, known: Mapping[str, None], files: Mapping[str, str
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{did_you_mean(key, similar)}")
 
 
-def check_value(item: Override, defaults: DictConfig) -> None:
-    if not (item.is_delete() or item.is_sweep_override()):
-        check_type(item.input_line, item.key_or_group, item.value(), item.get_value_string(), defaults)
-
-
 def check_type(line: str | None, key: str, value: Any, text: str, defaults: DictConfig) -> None:
     """Raise ValueError if a setting cannot have the value, which is written as `text` in the override `line`."""
-    if isinstance(value, dict) and takes_mapping(defaults, key):
+    own = hint(defaults, key)
+    kinds = (own, *get_args(own))
+    if isinstance(value, dict) and any(get_origin(kind) in (Mapping, Callable) for kind in kinds):
         return
-    if isinstance(value, str) and "${" in value:
-        return
-    if value is None and NoneType in get_args(hint(defaults, key)):
+    if (isinstance(value, str) and "${" in value) or (value is None and NoneType in kinds):
         return
     allowed = allowed_types(defaults, key)
     if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
@@ -255,40 +242,28 @@ def changes(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
     """The type of a setting's default; if that is null, the types of the parameter that it is passed to.
 
-    Empty if any value is allowed.
+    Of an item of a mapping, such as one of data.columns, those of the mapping's values. Empty if any value is allowed.
     """
     parent, _, name = key.rpartition(".")
-    if kinds := item_types(defaults, parent):
-        return kinds
+    own, above = hint(defaults, key), hint(defaults, parent)
+    if mapping := next((kind for kind in (above, *get_args(above)) if get_origin(kind) is Mapping), None):
+        values = get_args(mapping)[1]
+        if kinds := known_types(get_args(values) or (values,)):
+            return kinds
     node = OmegaConf.select(defaults, parent) if parent else defaults
     if OmegaConf.is_missing(node, name):
         return ()
     default = node[name]
-    if default is not None:
-        plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
-        if plain == "auto" and bool in (get_args(hint(defaults, key)) or (bool,)):
-            return (str, bool)
-        return (str, int, float) if isinstance(plain, str) else (type(plain),)
-    return tuple(kind for kind in get_args(hint(defaults, key)) if kind in (*TYPES, NoneType))
+    if default is None:
+        return known_types(get_args(own))
+    plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
+    if plain == "auto" and bool in (get_args(own) or (bool,)):
+        return (str, bool)
+    return (str, int, float) if isinstance(plain, str) else (type(plain),)
 
 
-def item_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
-    """The types that a mapping's values may have, if its parameter is a mapping such as data.columns; else empty."""
-    mapping = mapping_of(defaults, key)
-    values = get_args(mapping)[1] if mapping else None
-    return tuple(kind for kind in get_args(values) or (values,) if kind in (*TYPES, NoneType))
-
-
-def takes_mapping(defaults: DictConfig, key: str) -> bool:
-    """Whether the parameter that a setting is passed to may be a mapping, or a function, which a mapping names."""
-    kinds = get_args(hint(defaults, key))
-    return mapping_of(defaults, key) is not None or any(get_origin(kind) is Callable for kind in kinds)
-
-
-def mapping_of(defaults: DictConfig, key: str) -> Any:
-    """The mapping, such as Mapping[str, int], that the parameter of a setting may be; None if it may be none."""
-    kind = hint(defaults, key)
-    return next((each for each in (kind, *get_args(kind)) if get_origin(each) is Mapping), None)
+def known_types(kinds: tuple[Any, ...]) -> tuple[type, ...]:
+    return tuple(kind for kind in kinds if kind in (*TYPES, NoneType))
 
 
 def hint(defaults: DictConfig, key: str) -> Any:

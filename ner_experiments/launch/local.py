@@ -169,7 +169,6 @@ class LocalLauncher:
         with (
             SweepProgress([task.job for task in tasks], packing.at_a_time) as progress,
             tempfile.TemporaryDirectory() as name,
-            last_words(workers),
             mps(packing) as environment,
             stop_on_exit(workers),
         ):
@@ -328,18 +327,8 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
 
 
 @contextmanager
-def last_words(workers: Sequence[Worker]) -> Iterator[None]:
-    """Show what the workers have printed when they have ended."""
-    try:
-        yield
-    finally:
-        for each in workers:
-            each.show_output()
-
-
-@contextmanager
 def stop_on_exit(workers: Sequence[Worker]) -> Iterator[None]:
-    """Pass SIGTERM and Ctrl-C on to the jobs, and give them time to write their checkpoints."""
+    """Pass SIGTERM and Ctrl-C on to the jobs, give them time to write their checkpoints, and show their last lines."""
 
     def exit_(*_: Any) -> None:
         print(STOPPING, file=sys.stderr, flush=True)
@@ -361,3 +350,4 @@ def stop_on_exit(workers: Sequence[Worker]) -> Iterator[None]:
             except subprocess.TimeoutExpired:
                 each.stop(signal.SIGKILL)
                 each.process.wait()
+            each.show_output()

@@ -97,16 +97,10 @@ def planned(line: CommandLine) -> search_space.Space:
     """The space of a search. ValueError for settings and ranges that it cannot have, whose ends are all composed."""
     for name, item in line.sweep.items():
         raise ValueError(f"{item}: {NOT_OF_A_SEARCH.get(name, 'a search takes seeds as seed=1,2,3')}")
-    check_name(line.hydra)
+    name = composed(line.hydra).sweeper.study_name
+    if name is not None and not NAME.fullmatch(name):
+        rule = "letters, digits, '.', '_' and '-'"
+        raise ValueError(f"hydra.sweeper.study_name names a folder: {rule}, got {name!r}")
     space = search_space.read_space(line.experiment)
     space.check(line)
     return space
-
-
-def check_name(overrides: tuple[str, ...]) -> None:
-    """Raise ValueError if an override for Hydra names no setting, or the study by what can be no folder."""
-    name = composed(overrides).sweeper.study_name
-    if name is not None and not NAME.fullmatch(name):
-        raise ValueError(
-            f"hydra.sweeper.study_name names a folder: letters, digits, '.', '_' and '-', got {name!r}"
-        )

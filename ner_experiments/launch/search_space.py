@@ -133,14 +133,19 @@ class Space:
         """Raise ValueError if a choice or an end of a range is invalid for its setting, or changes the data."""
         data = None
         for each, job in self.checked_jobs():
+            place = f"{each.key}={each.text}"
             try:
                 cfg = compose(job)
             except ValueError as error:
-                raise ValueError(f"{each.key}={each.text}: {error}{whole_hint(each)}") from error
-            check_values(each, [job], line)
+                whole = f" (for whole numbers: {each.key}=int({each.text}))" if each.size == math.inf else ""
+                raise ValueError(f"{place}: {error}{whole}") from error
+            try:
+                check_jobs([job], line)
+            except ValueError as error:
+                raise ValueError(f"{place}: {error}") from error
             data = data or cfg.data
             if cfg.data != data:
-                raise ValueError(f"{each.key}={each.text}: trials on different data cannot be compared")
+                raise ValueError(f"{place}: trials on different data cannot be compared")
             if cfg.audit.test_every_epoch:
                 raise ValueError("audit.test_every_epoch=true scores test, which a search must not see")
 
@@ -150,21 +155,6 @@ class Space:
         for each in self.dimensions:
             for value in each.checked():
                 yield each, self.jobs(self.overrides({**first, each.key: value}))[0]
-
-
-def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]], line: CommandLine) -> None:
-    """Raise ValueError, with the range, for values that no job can have."""
-    try:
-        check_jobs(jobs, line)
-    except ValueError as error:
-        raise ValueError(f"{dimension.key}={dimension.text}: {error}") from error
-
-
-def whole_hint(dimension: Dimension) -> str:
-    """Hint for an error, if an interval may have been meant as a range of integers; empty otherwise."""
-    if dimension.size == math.inf:
-        return f" (for whole numbers: {dimension.key}=int({dimension.text}))"
-    return ""
 
 
 def read_space(overrides: Sequence[str]) -> Space:
@@ -177,6 +167,10 @@ def read_space(overrides: Sequence[str]) -> Space:
             seeds = seeds_of(item)
         elif item.is_sweep_override():
             dimensions.append(dimension(item))
+        elif item.key_or_group == "audit.test":
+            raise ValueError(
+                f"{item.input_line}: a search does not score test; score the best settings after it"
+            )
         else:
             fixed.append(str(item.input_line))
     if not dimensions:
@@ -184,22 +178,12 @@ def read_space(overrides: Sequence[str]) -> Space:
             "there is nothing to search: give a setting a range, such as 'optimizer.lr=interval(0.001,0.01)', "
             "or choose a space of conf/search, such as search=residual"
         )
-    for each in dimensions:
-        if root(each.key) in NOT_THE_EXPERIMENT:
-            raise ValueError(
-                f"{each.key}={each.text}: {each.key} cannot change a result, so it is not searched"
-            )
-    for override in fixed:
-        if override.lstrip("+").startswith("audit.test="):
-            raise ValueError(f"{override}: a search does not score test; score the best settings after it")
     return Space(tuple(fixed), tuple(dimensions), seeds)
 
 
 def seeds_of(item: Override) -> tuple[int, ...]:
     """The seeds of each trial, whose mean dev score is its score. A seed is never searched."""
-    values: list[Any] = [item.value()]
-    if item.is_discrete_sweep():
-        values = [*item.sweep_iterator()]
+    values: list[Any] = [*item.sweep_iterator()] if item.is_discrete_sweep() else [item.value()]
     if not values or not all(type(value) is int and value >= 0 for value in values):
         raise ValueError(f"{item.input_line}: expected seeds, such as seed=1 or seed=1,2,3")
     if len({*values}) != len(values):
@@ -208,19 +192,31 @@ def seeds_of(item: Override) -> tuple[int, ...]:
 
 
 def dimension(item: Override) -> Dimension:
-    """The range of an override. ValueError for one without values, or with an unknown tag."""
+    """The range of an override. ValueError for one without values, with an unknown tag, or that changes no result."""
     from optuna.distributions import CategoricalDistribution
 
-    line, value = item.input_line, item.value()
+    line, value, key = item.input_line, item.value(), item.key_or_group
     tags = value.tags if isinstance(value, Sweep) else set()
     if unknown := {*tags} - {"log"}:
         raise ValueError(f"{line}: there is no tag {sorted(unknown)[0]!r}; there is: log")
     log = "log" in tags
     try:
+        if root(key) in NOT_THE_EXPERIMENT:
+            raise ValueError(f"{key} cannot change a result, so it is not searched")
         if isinstance(value, IntervalSweep):
-            distribution = interval(value, log)
+            low, high = value.start, value.end
+            if low is None or high is None or not -math.inf < low < high < math.inf:
+                raise ValueError("an interval must go from a number to a larger one")
+            distribution = numbers(low, high, None, log)
         elif isinstance(value, RangeSweep):
-            distribution = number_range(value, log)
+            values = [*value.range()] if value.step else []
+            if not values:
+                raise ValueError("the range has no values")
+            if log and abs(value.step) != 1:
+                raise ValueError("a logarithmic range has no step")
+            if log and not all(isinstance(each, int) for each in values):
+                raise ValueError("a logarithmic range must be of integers; for other numbers use an interval")
+            distribution = numbers(min(values), max(values), abs(value.step), log)
         elif log:
             raise ValueError("a choice has no logarithmic scale")
         elif choices := tuple(dict.fromkeys(item.sweep_string_iterator())):
@@ -230,24 +226,6 @@ def dimension(item: Override) -> Dimension:
     except ValueError as error:
         raise ValueError(f"{line}: {error}") from error
     return Dimension(item.get_key_element(), item.get_value_string(), distribution)
-
-
-def interval(value: IntervalSweep, log: bool) -> Any:
-    low, high = value.start, value.end
-    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError("an interval must go from a number to a larger one")
-    return numbers(low, high, None, log)
-
-
-def number_range(value: RangeSweep, log: bool) -> Any:
-    values = [*value.range()] if value.step else []
-    if not values:
-        raise ValueError("the range has no values")
-    if log and abs(value.step) != 1:
-        raise ValueError("a logarithmic range has no step")
-    if log and not all(isinstance(each, int) for each in values):
-        raise ValueError("a logarithmic range must be of integers; for other numbers use an interval")
-    return numbers(min(values), max(values), abs(value.step), log)
 
 
 def numbers(low: float, high: float, step: float | None, log: bool) -> Any:
@@ -264,13 +242,10 @@ def numbers(low: float, high: float, step: float | None, log: bool) -> Any:
 # Spaces of conf/search
 
 
-def names() -> list[str]:
-    return conf.names("search")
-
-
 def shipped(name: str) -> list[str]:
     """The overrides of conf/search/NAME.yaml. ValueError for a name that is not there."""
-    if name not in names():
-        raise ValueError(f"search={name}: there is no search {name!r}{did_you_mean(name, names())}")
+    names = conf.names("search")
+    if name not in names:
+        raise ValueError(f"search={name}: there is no search {name!r}{did_you_mean(name, names)}")
     settings = safe_yaml.load(file_of(f"search/{name}"))
     return [f"{key}={value}" for key, value in settings.items()]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ner_experiments.analysis.search_trials import Search, Trial, expected_best, varied_values
+from ner_experiments.analysis.search_trials import Search, expected_best, varied_values
 from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.launch.summary import TOO_FEW_STEPS, mean_and_deviation
 from ner_experiments.utils.terminal import make_console, new_table
@@ -20,9 +19,9 @@ DRAWS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of trials whose expected best score is printed."""
 
 
-def show(search: Search, *, exhausted: bool = False, console: Console | None = None) -> None:
+def show(search: Search, *, exhausted: bool = False) -> None:
     """Print the tables, and the command that scores the best settings on test."""
-    console = console or make_console()
+    console = make_console()
     ranked = search.ranked
     if ranked:
         shared = " ".join([*search.fixed, f"seed={','.join(map(str, search.seeds))}"])
@@ -65,12 +64,9 @@ def best_trials(search: Search) -> Table:
     table = new_table("rank", "trial", f"dev {search.metric}", *map(escape, search.keys))
     for rank, trial in enumerate(search.ranked[:SHOWN], 1):
         values = map(escape, varied_values(trial))
-        table.add_row(str(rank), str(trial.number), score(trial), *values)
+        score = mean_and_deviation([100 * each for each in trial.scores])
+        table.add_row(str(rank), str(trial.number), score, *values)
     return table
-
-
-def score(trial: Trial) -> str:
-    return mean_and_deviation([100 * each for each in trial.scores])
 
 
 def importance(search: Search) -> Table:

@@ -92,15 +92,12 @@ class SlurmLauncher:
         srun does not inherit cpus_per_task since SLURM 22.05. A process that crashes ends the other processes of
         its run, which would otherwise wait for it.
         """
-        optional = {
+        settings = {
             "partition": self.partition,
             "account": self.account,
             "qos": self.qos,
             "gpus_per_node": self.gpus_per_node,
             "mem": None if self.mem_gb is None else f"{round(self.mem_gb * 1024)}M",
-        }
-        return {
-            **{name: value for name, value in optional.items() if value is not None},
             "nodes": self.nodes,
             "ntasks_per_node": self.tasks_per_node,
             "cpus_per_task": self.cpus_per_task,
@@ -112,6 +109,7 @@ class SlurmLauncher:
             "stderr_to_stdout": True,
             "additional_parameters": {"requeue": True, **self.additional_parameters},
         }
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -39,12 +38,12 @@ def finished_runs(page: Page) -> Rows:
     }
 
 
-def show(jobs: Sequence[Outcome], console: Console | None = None, finished: Rows | None = None) -> int:
+def show(jobs: Sequence[Outcome], finished: Rows | None = None) -> int:
     """Print the finished rows and the failed jobs; return how many failed.
 
     finished: all finished runs of the sweep, shown in place of this command's if they include them.
     """
-    console = console or make_console()
+    console = make_console()
     overrides = [list(job.overrides) for job in jobs]
     rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for job, label in zip(jobs, labels(overrides), strict=True):
@@ -71,9 +70,9 @@ def show(jobs: Sequence[Outcome], console: Console | None = None, finished: Rows
     return len(failed)
 
 
-def show_run(result: dict[str, Any], console: Console | None = None) -> None:
+def show_run(result: dict[str, Any]) -> None:
     """Print the table of a single run, and its folder."""
-    console = console or make_console()
+    console = make_console()
     console.print(results_table({"": [result]}))
     for hint in hints({"the run": [result]}):
         console.print(hint, markup=False, soft_wrap=True)

@@ -111,30 +111,18 @@ def sweep_statuses(
         else:
             folders.setdefault(key, []).append(folder)
 
-    def own_folders(run: PlannedRun) -> list[Path]:
+    def status_of(run: PlannedRun) -> Status:
+        """A run has several folders if it failed before its data could be read, or was repeated on other data."""
         key = run.experiment, run.seed
-        found = folders.get(key, [])
-        return found if number[key] == 1 else [folder for folder in found if store.reads(folder, run.files)]
+        own = [it for it in folders.get(key, ()) if number[key] == 1 or store.reads(it, run.files)]
+        statuses = [status for it in own if (status := status_of_folder(it, run.label)) is not None]
+        if statuses:
+            return min(statuses, key=lambda status: STATES.index(status.state))
+        if run in queued:
+            return Status(run.label, run.seed, WAITING, slurm=queued[run], reason="in SLURM's queue")
+        return Status(run.label, run.seed, WAITING, reason=of_other_code.get(key, ""))
 
-    return [
-        status_of(run, own_folders(run), queued, of_other_code.get((run.experiment, run.seed), ""))
-        for run in planned
-    ]
-
-
-def status_of(
-    run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedRun, str], left_out: str
-) -> Status:
-    """Status of a run from its folders. left_out: why a folder of it does not count.
-
-    A run has several folders if it failed before its data could be read, or was repeated on other data.
-    """
-    statuses = [status for folder in folders if (status := status_of_folder(folder, run.label)) is not None]
-    if statuses:
-        return min(statuses, key=lambda status: STATES.index(status.state))
-    if run in queued:
-        return Status(run.label, run.seed, WAITING, slurm=queued[run], reason="in SLURM's queue")
-    return Status(run.label, run.seed, WAITING, reason=left_out)
+    return [*map(status_of, planned)]
 
 
 def status_of_folder(folder: Path, label: str) -> Status | None:
@@ -143,17 +131,9 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
     held, (heartbeat, silent) = is_held(folder), last_heartbeat(folder)  # read first: a result replaces both
     if (folder / METRICS_FILE).exists():
         return finished_status(folder, label, seed)
-    known: dict[str, Any] = {
-        **{
-            "label": label,
-            "seed": seed,
-            "folder": str(folder),
-            "epoch": heartbeat.get("epoch"),
-            "silent": silent,
-        },
-        **{name: heartbeat.get(name) for name in ("max_epochs", "dev", "best", "best_epoch")},
-        **{name: heartbeat.get(name, "") for name in ("host", "slurm")},
-    }
+    known: dict[str, Any] = {"label": label, "seed": seed, "folder": str(folder), "silent": silent}
+    known |= {name: heartbeat.get(name) for name in ("epoch", "max_epochs", "dev", "best", "best_epoch")}
+    known |= {name: heartbeat.get(name, "") for name in ("host", "slurm")}
     elsewhere = bool(heartbeat) and heartbeat.get("host") != platform.node()
     if held or (elsewhere and silent is not None and silent < HEARTBEAT_TIMEOUT):
         stage = "" if heartbeat else "reading its data"

@@ -25,6 +25,8 @@ from resumed import RUN, SWEEP, lines_of, outcome, stamps
 from waiting import is_running, until
 from wandb_server import served
 
+from ner_experiments.utils.locks import LOCK_FILE
+
 KILLED = "its process is killed"
 SHORT = [*RUN[1:], "trainer.max_epochs=2", "runtime.progress=false"]
 
@@ -132,7 +134,7 @@ def no_memory(chance: random.Random, folder: Path) -> Iterator[str]:
         sweep = ["-m", *SHORT, "hydra/launcher=local", "hydra.launcher.jobs=2", f"output_dir={output}"]
         if killing := chance.random() < 0.5:
             process = start(command, *sweep, "trainer.max_epochs=20", "seed=1,2", log=log)
-            os.kill(until(partial(job_that_trains, process.pid, output)), SIGKILL)
+            os.kill(until(partial(job_that_trains, output)), SIGKILL)
             reason = "worker killed by SIGKILL, possibly out of memory"
         else:
             process = start(command, *sweep, "model.hidden_size=8,400000", log=log)
@@ -150,14 +152,10 @@ def children(process: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def job_that_trains(process: int, output: Path) -> int | None:
-    """Process of the first job of a sweep that has written a checkpoint."""
-    for checkpoint in output.glob("*/seed-*/last.ckpt"):
-        seed = checkpoint.parent.name.replace("-", "=")
-        for child in children(process):
-            if seed in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
-                return child
-    return None
+def job_that_trains(output: Path) -> int | None:
+    """Process of the first job of a sweep that has written a checkpoint: it holds the lock of the run's folder."""
+    locks = (path.with_name(LOCK_FILE) for path in output.glob("*/seed-*/last.ckpt"))
+    return next((int(lock.read_text().split()[0]) for lock in locks), None)
 
 
 def column_files(folder: Path, chance: random.Random) -> dict[str, Path]:

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from cases import refused
 from omegaconf import OmegaConf
 
 from ner_experiments.config.compose import compose, jobs
@@ -16,46 +17,45 @@ COLUMNS_IN_DOCS = sorted(
 )
 
 
-@pytest.mark.parametrize(
-    ("overrides", "key"),
-    [
-        (["data=conll", "data.comments=null"], "data.comments"),
-        (["data=msra", "data.empty_tag=null"], "data.empty_tag"),
-    ],
-)
-def test_null_is_accepted_where_the_parameter_may_be_none(overrides: list[str], key: str) -> None:
-    part, _, name = key.partition(".")
-    assert compose(overrides)[part][name] is None
+@pytest.mark.parametrize("override", ["data=conll data.comments", "data=msra data.empty_tag"])
+def test_null_is_accepted_where_the_parameter_may_be_none(override: str) -> None:
+    data, key = override.split()
+    assert OmegaConf.select(compose([data, f"{key}=null"]), key) is None
 
 
-@pytest.mark.parametrize("key", ["data.encoding", "data.tag_style", "seed"])
-def test_null_is_refused_elsewhere(key: str) -> None:
-    with pytest.raises(ValueError, match=f"{key} must be .*, got null"):
-        compose(["data=conll", f"{key}=null"])
+REFUSED = refused("""
+data.encoding=null -> data.encoding must be a text or an integer or a number, got null
+data.tag_style=null -> data.tag_style must be a text or an integer or a number, got null
+seed=null -> seed must be an integer, got null
+init_from={optimizer: {lr: 0.1}} -> init_from has no 'optimizer.lr' yet; to add it: +init_from=
++init_from={optimizer: {lrr: 0.1}} -> there is no setting 'optimizer.lrr'; did you mean 'optimizer.lr'?
++init_from={optimizer: {lr: fast}} -> optimizer.lr must be a number, got fast
+init_from.optimizer.lr=0.1 -> init_from has no 'optimizer.lr' yet; to add it: +init_from.optimizer.lr
++init_from.optimizer.lrr=0.1 -> there is no setting 'optimizer.lrr'; did you mean 'optimizer.lr'?
++init_from.optimizer.lr=fast -> optimizer.lr must be a number, got fast
++init_from={optimizer: sgd} -> optimizer must be a mapping, got sgd
+output_dir=/tmp/é -> quote values with special characters: 'output_dir="/tmp/é"'
+data.comments=# -> quote values with special characters: 'data.comments="#"'
+data.name=a=b -> quote values with special characters: 'data.name="a=b"'
+data.name=a(b -> Hydra has no such function; to pass this as text, quote it: 'data.name="a(b"'
+data.files={train: é} -> not a valid list or mapping: close all brackets, and quote texts with
+größe=3 -> expected KEY=VALUE, such as seed=1
+seed -> expected KEY=VALUE, such as seed=1
+data.columns.pos.tag=1 -> there is no setting 'data.columns.pos.tag'
+data.columns.pos=true -> data.columns.pos must be an integer or a text, got true
+data.files.more=a -> there is no setting 'data.files.more'
+seeds=[1] -> seeds is only for sweeps on the command line (python run.py -m)
+table=yang2020_table12 -> table is only for sweeps on the command line (python run.py -m)
+sweep.looks=[3,5] -> sweep.looks is only for sweeps on the command line (python run.py -m)
+model=residual,stacked -> several values make a sweep: `jobs` returns the overrides of each
+seed=range(1,3) -> several values make a sweep: `jobs` returns the overrides of each
+""")
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("init_from={optimizer: {lr: 0.1}}", "init_from has no 'optimizer.lr' yet; to add it: +init_from="),
-        (
-            "+init_from={optimizer: {lrr: 0.1}}",
-            "there is no setting 'optimizer.lrr'; did you mean 'optimizer.lr'?",
-        ),
-        ("+init_from={optimizer: {lr: fast}}", "optimizer.lr must be a number, got fast"),
-        (
-            "init_from.optimizer.lr=0.1",
-            "init_from has no 'optimizer.lr' yet; to add it: +init_from.optimizer.lr",
-        ),
-        ("+init_from.optimizer.lrr=0.1", "there is no setting 'optimizer.lrr'; did you mean 'optimizer.lr'?"),
-        ("+init_from.optimizer.lr=fast", "optimizer.lr must be a number, got fast"),
-        ("+init_from={optimizer: sgd}", "optimizer must be a mapping, got sgd"),
-    ],
-)
-def test_a_first_run_has_the_settings_of_an_experiment(override: str, message: str) -> None:
-    with pytest.raises(ValueError, match="init_from") as error:
-        compose([override])
-    assert str(error.value).startswith(f"{override}: {message}")
+@pytest.mark.parametrize(("override", "rule"), REFUSED)
+def test_an_override_is_refused_with_the_rule(override: str, rule: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{override}: {rule}')}"):
+        compose(["data=conll", override])
 
 
 @pytest.mark.parametrize("name", ["schedule", "optimizer.lr", "words.input.cache"])
@@ -80,40 +80,12 @@ def test_a_part_with_a_class_and_an_empty_part_replace_those_of_the_experiment()
     assert first.schedule == {}
 
 
-@pytest.mark.parametrize(
-    ("override", "rule"),
-    [
-        ("output_dir=/tmp/é", """quote values with special characters: 'output_dir="/tmp/é"'"""),
-        ("data.comments=#", """quote values with special characters: 'data.comments="#"'"""),
-        ("data.name=a=b", """quote values with special characters: 'data.name="a=b"'"""),
-        (
-            "data.name=a(b",
-            """Hydra has no such function; to pass this as text, quote it: 'data.name="a(b"'""",
-        ),
-        ("data.files={train: é}", "not a valid list or mapping: close all brackets, and quote texts with"),
-        ("größe=3", "expected KEY=VALUE, such as seed=1"),
-        ("seed", "expected KEY=VALUE, such as seed=1"),
-    ],
-)
-def test_an_override_that_cannot_be_parsed_is_refused_with_the_rule(override: str, rule: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(f'{override}: {rule}')}"):
-        compose(["data=conll", override])
-
-
 @pytest.mark.parametrize("text", ["/tmp/é", "#", "a=b", "it's", 'say "é"', "a(b"])
 def test_a_text_quoted_as_the_message_says_is_read(text: str) -> None:
     with pytest.raises(ValueError, match="quote") as error:
         compose([f"output_dir={text}"])
     _, _, quoted = str(error.value).removeprefix(f"output_dir={text}").rpartition(": ")
     assert compose(shlex.split(quoted)).output_dir == text
-
-
-@pytest.mark.parametrize("override", ["seeds=[1]", "table=yang2020_table12", "sweep.looks=[3,5]"])
-def test_a_setting_of_sweeps_is_none_of_an_experiment(override: str) -> None:
-    key = override.partition("=")[0]
-    message = f"{override}: {key} is only for sweeps on the command line (python run.py -m)"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        compose([override])
 
 
 @pytest.mark.parametrize("others", [["data=conll"], ["data=csv"], ["data=csv", "hydra.run.dir=a"]])
@@ -125,29 +97,10 @@ def test_columns_of_any_name_can_be_set(override: str, others: list[str]) -> Non
     assert [compose(job).data for job in jobs([*others, override, "seed=1,2"])] == [expected.data] * 2
 
 
-@pytest.mark.parametrize(
-    ("overrides", "rule"),
-    [
-        (
-            ["data=jsonl", "data.columns.pos=1"],
-            "data=jsonl has no columns.pos; with it: conll2000, conll2003",
-        ),
-        (["data=conll", "data.columns.pos.tag=1"], "there is no setting 'data.columns.pos.tag'"),
-        (["data=conll", "data.columns.pos=true"], "data.columns.pos must be an integer or a text, got true"),
-        (["data=conll", "data.files.more=a"], "there is no setting 'data.files.more'"),
-    ],
-)
-def test_what_is_no_column_is_refused(overrides: list[str], rule: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(f'{overrides[1]}: {rule}')}"):
-        compose(overrides)
-
-
-@pytest.mark.parametrize("override", ["model=residual,stacked", "seed=1,2", "seed=range(1,3)"])
-def test_several_values_are_no_single_experiment(override: str) -> None:
-    message = f"{override}: several values make a sweep: `jobs` returns the overrides of each"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        compose([override])
-    assert len(jobs([override])) == 2
+def test_a_corpus_without_columns_has_none() -> None:
+    rule = "data.columns.pos=1: data=jsonl has no columns.pos; with it: conll2000, conll2003"
+    with pytest.raises(ValueError, match=f"^{rule}"):
+        compose(["data=jsonl", "data.columns.pos=1"])
 
 
 SHARED = [

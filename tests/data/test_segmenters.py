@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linear_time import growth
 
+from ner_experiments.config.compose import compose
 from ner_experiments.config.corpora import open_source
-from ner_experiments.config.overrides import check
 from ner_experiments.data import corpus, segmenters
 from ner_experiments.data.segmenters import PACKAGES
 from ner_experiments.data.sentence import Tokens
@@ -199,7 +199,7 @@ def test_a_function_of_a_line_or_a_class_of_such_makes_the_tokens(
     settings: str, words: tuple[str, ...], own: Path
 ) -> None:
     override = f"data.tokens={{{settings}}}"
-    check(["data=jsonl", override])
+    compose(["data=jsonl", override])
     source = open_source(
         "jsonl", [override, "data.misaligned=expand"], {"files": {"train": str(own / "train.jsonl")}}
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import warm
 from places import ROOT
 
-from ner_experiments.config import overrides
+from ner_experiments.config import compose, overrides
 
 SMALL = ["trainer=smoke", "data.max_sentences=10", "runtime.progress=false"]
 QUICK = {"--help", "--cfg"}
@@ -110,7 +110,7 @@ def try_line(line: str, cwd: Path, finished: Path, **variables: str) -> None:
 def check_settings(items: Sequence[str]) -> None:
     """Look up the settings of a sweep's jobs, without those of the sweep itself."""
     of_jobs = [item for item in items if item.partition("=")[0] not in overrides.SWEEP_SETTINGS]
-    overrides.check(of_jobs, sweep=True)
+    compose.jobs(of_jobs)
 
 
 def smaller(argument: str) -> str:

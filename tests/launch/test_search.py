@@ -59,14 +59,12 @@ class MadeUp:
         chosen = OmegaConf.create({"_target_": f"optuna.samplers.{sampler}", "seed": 1})
         self.settings = OptunaSweeper(sampler=chosen, n_trials=n_trials, **settings)
         self.jobs: list[list[str]] = []
-        self.batches: list[int] = []
         self.kill, self.broken = kill, broken
 
     def sweep(self, arguments: list[str]) -> int:
         return search.run(read_space(arguments), self.settings, self.launch)
 
     def launch(self, jobs: Sequence[Job]) -> list[Outcome]:
-        self.batches.append(len(jobs))
         return [self.job([*job.overrides]) for job in jobs]
 
     def job(self, overrides: list[str]) -> Outcome:
@@ -101,6 +99,11 @@ def run(sweeper: MadeUp, output: Path, arguments: list[str]) -> search_trials.Se
     return search_trials.read(path)
 
 
+def storage_of(output: Path) -> str:
+    (path,) = output.glob("searches/*/study.db")
+    return f"sqlite:///{path}"
+
+
 def points(found: search_trials.Search) -> list[tuple[str, ...]]:
     return [trial.overrides for trial in found.trials]
 
@@ -120,9 +123,7 @@ def test_the_objective_is_the_dev_score_and_test_is_stored_nowhere(
         assert f"{100 * score_of(job):.2f}" in printed
         assert str(1 - score_of(job)) not in stored
         assert f"{100 * (1 - score_of(job)):.2f}" not in printed
-    study = optuna.load_study(
-        study_name=found.name, storage=f"sqlite:///{tmp_path}/searches/{found.name}/study.db"
-    )
+    study = optuna.load_study(study_name=found.name, storage=storage_of(tmp_path))
     assert [trial.value for trial in study.trials] == [score_of(job) for job in sweeper.jobs]
     assert not any("test" in name for trial in study.trials for name in trial.user_attrs)
 
@@ -178,20 +179,17 @@ def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
     assert len(again.jobs) == 12 - told
 
 
-def test_its_number_of_trials_includes_those_of_earlier_commands(tmp_path: Path) -> None:
-    first, same, more = MadeUp(n_trials=4), MadeUp(n_trials=4), MadeUp(n_trials=7)
+def test_its_number_of_trials_includes_those_of_earlier_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, same, more, fewer = (MadeUp(n_trials=number) for number in (4, 4, 7, 2))
     begun = run(first, tmp_path, WIDE)
     assert run(same, tmp_path, WIDE) == begun
-    assert same.jobs == []
     longer = run(more, tmp_path, WIDE)
-    assert len(more.jobs) == 3
     assert longer.trials[:4] == begun.trials
-
-
-def test_jobs_are_launched_in_batches(tmp_path: Path) -> None:
-    sweeper = MadeUp(n_trials=8, n_jobs=3)
-    run(sweeper, tmp_path, [*WIDE, "seed=1,2"])
-    assert sweeper.batches == [6, 6, 4]
+    assert run(fewer, tmp_path, WIDE).trials == longer.trials
+    assert [len(it.jobs) for it in (first, same, more, fewer)] == [4, 0, 3, 0]
+    assert f"{begun.name}: 7 trials are done; stored in" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("sampler", ["TPESampler", "RandomSampler"])
@@ -218,20 +216,10 @@ def test_a_failed_trial_is_recorded_and_printed_and_the_search_continues(
     assert [trial.error for trial in found.failed] == ["out of memory"] * 2
     assert len(found.ranked) == 4
     printed = capsys.readouterr().out
-    assert (
-        len(re.findall(r"^trial \d+ failed: layers=2 model.hidden_size=\d+: out of memory$", printed, re.M))
-        == 2
-    )
-    assert (
-        len(
-            re.findall(
-                r"^trial \d+ failed: layers=2 model.hidden_size=\d+\n    out of memory$", printed, re.M
-            )
-        )
-        == 2
-    )
-    (path,) = tmp_path.glob("searches/*/study.db")
-    study = optuna.load_study(study_name=found.name, storage=f"sqlite:///{path}")
+    for end in (": out of memory", "\n    out of memory"):  # when it ends, and in the summary
+        line = rf"^trial \d+ failed: layers=2 model.hidden_size=\d+{end}$"
+        assert len(re.findall(line, printed, re.MULTILINE)) == 2
+    study = optuna.load_study(study_name=found.name, storage=storage_of(tmp_path))
     assert {study.trials[trial.number].state.name for trial in found.failed} == {"FAIL"}
     still = MadeUp(n_trials=6, broken="layers=2")
     assert still.sweep([*SMALL, f"output_dir={tmp_path}"]) == 1
@@ -245,9 +233,7 @@ def test_a_repaired_trial_counts(tmp_path: Path) -> None:
     run(MadeUp(n_trials=6, broken="layers=2"), tmp_path, SMALL)
     repaired = MadeUp(n_trials=6)
     found = run(repaired, tmp_path, SMALL)
-    assert len(repaired.jobs) == 2
-    assert len(found.ranked) == 6
-    assert found.failed == []
+    assert (len(repaired.jobs), len(found.ranked), found.failed) == (2, 6, [])
     assert [trial.state for trial in found.trials].count("failed") == 2
 
 
@@ -320,27 +306,15 @@ def test_a_study_can_be_stored_in_another_database(tmp_path: Path) -> None:
     assert not (tmp_path / "outputs/searches" / found.name / "study.db").exists()
 
 
-@pytest.mark.parametrize("storage", ["nonsense", "sqlite:////nowhere/at/all.db"])
-def test_a_database_that_cannot_be_opened_is_named(storage: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=rf"^the database of the search, {storage}, cannot be opened: \S"):
-        run(MadeUp(storage=storage), tmp_path, WIDE)
-
-
-def test_a_damaged_database_is_named(tmp_path: Path) -> None:
-    run(MadeUp(n_trials=1, study_name="mine"), tmp_path, WIDE)
+@pytest.mark.parametrize("storage", ["nonsense", "sqlite:////nowhere/at/all.db", None])
+def test_a_database_that_cannot_be_opened_is_named(storage: str | None, tmp_path: Path) -> None:
+    """None: a damaged one."""
     path = tmp_path / "searches/mine/study.db"
+    path.parent.mkdir(parents=True)
     path.write_bytes(b"no database" * 1000)
-    with pytest.raises(ValueError, match=f"^the database of the search, {path}, cannot be opened: "):
-        run(MadeUp(study_name="mine"), tmp_path, WIDE)
-
-
-def test_a_search_that_requests_fewer_trials_than_it_has_shows_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = run(MadeUp(n_trials=5), tmp_path, WIDE)
-    fewer = run(MadeUp(n_trials=2), tmp_path, WIDE)
-    assert fewer.trials == found.trials
-    assert f"{found.name}: 5 trials are done; stored in" in capsys.readouterr().out
+    message = f"^the database of the search, {storage or path}, cannot be opened: \\S"
+    with pytest.raises(ValueError, match=message):
+        run(MadeUp(study_name="mine", storage=storage), tmp_path, WIDE)
 
 
 @pytest.mark.slow

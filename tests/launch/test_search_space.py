@@ -188,7 +188,7 @@ def test_without_optuna_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_every_model_has_a_space() -> None:
-    assert search_space.names() == names("model")
+    assert names("search") == names("model")
 
 
 @pytest.mark.parametrize("name", names("model"))

@@ -79,17 +79,6 @@ def test_an_error_counts_when_slurm_will_not_run_the_job_again(array: SlurmArray
     ]
 
 
-def test_the_line_of_a_refused_run_is_its_reason(array: SlurmArray, states: Path) -> None:
-    are(states, "7_0|FAILED|node", "7_1|FAILED|node")
-    for task, line in (("7_0_0", "ValueError: layers: 0"), ("7_1_0", "OSError: disk full")):
-        leaves(array, task, failed=line)
-    logs = [array.folder / f"7_{number}_0_log.out" for number in (0, 1)]
-    assert [it.failed or it.result for it in array.wait()] == [
-        f"ValueError: layers: 0 (log: {logs[0]})",
-        f"OSError: disk full (log: {logs[1]})",
-    ]
-
-
 def test_a_job_that_ended_without_a_result_is_named_by_its_state(
     array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,16 +102,7 @@ def test_what_slurm_has_forgotten_is_known_to_the_accounting(
     assert [it.failed or it.result for it in array.wait()] == [reason, {"seed": 2}]
 
 
-def test_a_result_may_be_seen_later_than_the_end(array: SlurmArray, states: Path) -> None:
-    are(states, "7_0|COMPLETED|node", "7_1|COMPLETED|node")
-    array.poll()
-    assert array.outcomes == {}
-    for task in ("7_0_0", "7_1_0"):
-        leaves(array, task, result={})
-    assert [it.failed or it.result for it in array.wait()] == [{}, {}]
-
-
-def test_the_result_of_a_requeued_job_may_be_as_late(
+def test_a_result_may_be_seen_later_than_the_end_also_of_a_requeued_job(
     array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0

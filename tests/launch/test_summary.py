@@ -9,7 +9,6 @@ import pytest
 
 from ner_experiments.launch import summary
 from ner_experiments.launch.worker import Outcome, outcome_of_process
-from ner_experiments.utils.terminal import make_console
 
 TOGETHER = ["data=toy_en", "model=residual"]
 
@@ -24,7 +23,7 @@ def job(layers: int, seed: int, f1: float) -> Outcome:
 
 
 def printed(jobs: list[Outcome], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    num_failed = summary.show(jobs, make_console())
+    num_failed = summary.show(jobs)
     return num_failed, capsys.readouterr().out
 
 
@@ -47,7 +46,7 @@ def test_the_runs_of_earlier_commands_are_counted_and_no_folders_listed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     finished = {"layers=2": [result(0.8, 1), result(0.9, 2)], "layers=3": [result(0.7, 3)]}
-    assert summary.show([job(2, 2, 0.9)], make_console(), finished) == 0
+    assert summary.show([job(2, 2, 0.9)], finished) == 0
     text = capsys.readouterr().out
     lines = [line.split() for line in text.splitlines()]
     assert [line[:2] for line in lines if line[:1] and line[0] in finished] == [
@@ -82,7 +81,7 @@ def test_a_dev_score_of_zero_is_reported_with_settings_to_try(
     assert "dev F1 is 0 in 1 of 2 runs of layers=2, which usually" in text
     assert "a larger optimizer.lr." in text
     assert "layers=3: dev" not in text
-    summary.show_run(result(0.0, 1, **zero), make_console())
+    summary.show_run(result(0.0, 1, **zero))
     assert "dev F1 is 0 in the run, which usually means too few training steps" in capsys.readouterr().out
 
 
@@ -97,7 +96,7 @@ def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[
 def test_a_single_run_of_a_corpus_without_test(capsys: pytest.CaptureFixture[str]) -> None:
     found = result(0.5, 3)
     del found["test"]
-    summary.show_run(found, make_console())
+    summary.show_run(found)
     text = capsys.readouterr().out
     assert ["1", "51.00", "-", "3", "1,234", "6.0"] in [line.split() for line in text.splitlines()]
     assert text.endswith("\noutputs/a/seed-3\n")
@@ -105,7 +104,7 @@ def test_a_single_run_of_a_corpus_without_test(capsys: pytest.CaptureFixture[str
 
 def test_tags_are_scored_by_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
     found = result(0.0, 1, task="tags", dev={"accuracy": 0.9}, test={"accuracy": 0.8})
-    summary.show_run(found, make_console())
+    summary.show_run(found)
     text = capsys.readouterr().out
     assert "dev accuracy" in text
     assert ["1", "90.00", "80.00", "1", "1,234", "2.0"] in [line.split() for line in text.splitlines()]
