@@ -70,7 +70,7 @@ class Entry:
             for row in (*page.results, *page.analyzed)
         ]
         trials = page.trials and json_digest(page.trials.content)
-        registered = sweep_registration.record(page)
+        registered = sweep_registration.standing(page).record()
         return (
             type(self).__name__,
             page.table,

@@ -12,7 +12,6 @@ from typing import Any
 
 from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import display_name, varying
-from ner_experiments.tables import sweep_registration
 from ner_experiments.tables.effects import Effects
 from ner_experiments.tables.pairs import Pair, against_leaders
 from ner_experiments.tables.plots import Plot, score_plots, seed_plots, settings
@@ -214,7 +213,8 @@ class Article:
         """A sentence on what was registered before the first run; nothing for files of predictions."""
         if not self.trained:
             return ""
-        if (standing := sweep_registration.standing(self.page)) and not standing.reasons:
+        standing = self.view.registration
+        if standing.registration and not standing.reasons:
             text = "Rows, seeds and the primary comparison were registered before the first run"
             return f"{text} (hash {standing.registration.hash})."
         recorded = sorted({name for run in self.page.runs if (name := run.metrics.get("registration"))})

@@ -32,6 +32,7 @@ from ner_experiments.utils.checks import Number, Positive, Seeds, String, Text, 
 from ner_experiments.utils.files import atomic_write, json_digest
 from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.text import did_you_mean, listed
+from ner_experiments.view import cells
 
 FEWEST_SEEDS = 2
 TEST = "Welch's t-test over seeds, two-sided"
@@ -238,38 +239,39 @@ def read(path: Path) -> Registration:
 class Standing:
     """Whether a page is registered or exploratory, and why.
 
-    reasons: why the page is exploratory all the same. pair: the primary comparison, if it is registered. others: names
-    of further registrations of the same two rows.
+    reasons: why the page is exploratory. registration: that of its sweep. pair: the primary comparison, if it is
+    registered. others: names of further registrations of the same two rows.
     """
 
-    registration: Registration
     reasons: tuple[str, ...]
-    pair: Pair | None
-    others: tuple[str, ...]
+    registration: Registration | None = None
+    pair: Pair | None = None
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         it = self.registration
+        if it is None:
+            return f"Exploratory: {'; '.join(self.reasons)}."
         if self.pair is None:
             return f"Exploratory, although {it} was registered: {'; '.join(self.reasons)}."
         ours, over_both = self.pair.test.over_seeds, self.pair.over_sentences.p_over_seeds_and_sentences
         only = self.pair.verdict in ("ahead", "behind") and (over_both is None or over_both > ALPHA)
-        interval = ""
-        if ours.low is not None and ours.high is not None and ours.p is not None:
-            p = "p < 0.001" if ours.p < 0.001 else f"p {ours.p:.3f}"
-            interval = f" ({ours.low:.2f} to {ours.high:.2f}), {p}"
+        measured = cells.difference(ours)
+        if cells.interval(ours) and ours.p is not None:
+            measured += f", p {cells.probability(ours.p)}"
         verdict = VERDICTS[self.pair.verdict].format(*it.labels, it.analysis.smallest_effect)
-        text = f"Registered: {it}: {ours.mean:+.2f}{interval}: {verdict}{', on these test sentences only' * only}."
+        text = f"Registered: {it}: {measured}: {verdict}{', on these test sentences only' * only}."
         if self.others:
             text += f" Also registered for these two rows: {listed(self.others)}."
         return f"{text} Every other comparison is exploratory."
 
     def record(self) -> dict[str, Any]:
         """Its values by name, as in `ner-experiments table --json`."""
-        it = self.registration
+        status = {"status": "registered" if self.pair else "exploratory", "reasons": [*self.reasons]}
+        if (it := self.registration) is None:
+            return status
         primary = {**asdict(it.primary), "seeds": [*it.seeds]}
-        return {
-            "status": "registered" if self.pair else "exploratory",
-            "reasons": [*self.reasons],
+        return status | {
             "hash": it.hash,
             "file": str(it.path),
             "primary": primary | (self.pair.record() | primary if self.pair else {}),
@@ -300,10 +302,10 @@ def at_registered_seeds(page: Page, registration: Registration) -> Page:
     return found if found.runs else page
 
 
-def standing(page: Page) -> Standing | None:
-    """The standing of a page by the registration of its sweep; None without one."""
+def standing(page: Page) -> Standing:
+    """The standing of a page by the registration of its sweep."""
     if (it := of_page(page)) is None:
-        return None
+        return Standing((nothing(page),))
     page = at_registered_seeds(page, it)
     by_label = {result.row.label: result for result in page.results if result.row.run is not None}
     reasons = [*complaints(it, page.table, by_label)]
@@ -316,7 +318,7 @@ def standing(page: Page) -> Standing | None:
             (pair,) = compare_all([[a, b]], smallest_effect=it.analysis.smallest_effect)
         else:
             reasons.append(f"{a.row.label} and {b.row.label} were scored on different test sets")
-    return Standing(it, tuple(reasons), pair, tuple(others(it)))
+    return Standing(tuple(reasons), it, pair, tuple(others(it)))
 
 
 def complaints(it: Registration, table: Table, by_label: Mapping[str, Result]) -> Iterator[str]:
@@ -352,19 +354,6 @@ def others(it: Registration) -> Iterator[str]:
             other = read(path)
             if path != it.path and {other.by_label[label].identity for label in other.labels} == wanted:
                 yield path.parent.name
-
-
-def statement(page: Page) -> str:
-    """Whether a page is registered or exploratory, and why; "" for a published table without a registration."""
-    if (found := standing(page)) is not None:
-        return str(found)
-    return f"Exploratory: {nothing(page)}." if page.table.is_sweep and page.runs else ""
-
-
-def record(page: Page) -> dict[str, Any]:
-    """`statement` by name, as in `ner-experiments table --json`."""
-    found = standing(page)
-    return {"status": "exploratory", "reasons": [nothing(page)]} if found is None else found.record()
 
 
 def nothing(page: Page) -> str:

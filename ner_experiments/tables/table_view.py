@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ner_experiments.analysis import statistics
-from ner_experiments.tables import dominant_sentence, sweep_registration
+from ner_experiments.tables import dominant_sentence
 from ner_experiments.tables.differences import (
     ALL_PAIRS,
     MATRIX,
@@ -25,6 +25,7 @@ from ner_experiments.tables.origin import origin, remarks_on_code
 from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.sweep_registration import Standing, standing
 from ner_experiments.view import cells, pages
 from ner_experiments.view.table import Grid
 from ner_experiments.xor.results import HEADINGS, PICTURE, table_lines
@@ -69,9 +70,14 @@ class TableView:
     of_a_row: ClassVar[Sequence[str]] = OF_A_ROW
 
     @cached_property
+    def registration(self) -> Standing:
+        return standing(self.page)
+
+    @cached_property
     def standing(self) -> str:
         """Whether the runs are registered or exploratory; empty for published tables without a registration."""
-        return sweep_registration.statement(self.page)
+        is_sweep = self.page.table.is_sweep and self.page.runs
+        return str(self.registration) if self.registration.registration or is_sweep else ""
 
     # The answer of a sweep
 
@@ -286,7 +292,7 @@ class TableView:
             content["comparisons"] = [pair.comparison() for pair in compared]
         return content | {
             "pairs": [pair.record() for pair in self.pairs],
-            "registration": sweep_registration.record(page),
+            "registration": self.registration.record(),
             "reproducibility": [it.record() for it in reproducibility(page)],
             "notes": self.notes,
         }

@@ -149,12 +149,12 @@ def test_scores_on_another_test_set_are_not_those_that_were_registered() -> None
     finish_row(2, name)
     finish_row(3, name)
     page = collect(sweeps.find("layers", OUTPUT))
-    assert sweep_registration.record(page)["status"] == "registered"
+    assert sweep_registration.standing(page).record()["status"] == "registered"
     results = [
         replace(it, runs={seed: replace(run, test_name="more") for seed, run in it.runs.items()})
         for it in page.results
     ]
-    found = sweep_registration.record(replace(page, results=tuple(results)))
+    found = sweep_registration.standing(replace(page, results=tuple(results))).record()
     assert found["reasons"] == ["these are scores on more, and those on test were registered"]
 
 
