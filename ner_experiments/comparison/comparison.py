@@ -22,7 +22,7 @@ from ner_experiments.tables.effects import Effects
 from ner_experiments.tables.pairs import with_sign
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT
-from ner_experiments.tables.table_view import MEANS, OF_A_ROW, TableView, row_record
+from ner_experiments.tables.table_view import MEANS, OF_A_ROW, SUMMARY, TableView, row_record
 from ner_experiments.utils.text import truncated_repr
 from ner_experiments.view import cells, pages
 from ner_experiments.view.table import Grid
@@ -217,27 +217,23 @@ class Comparison(TableView):
                 "mentions": sum(len(it.mentions) for it in self.compared.gold.sentences),
                 "digest": self.compared.runs[0].metrics["data"]["gold"],
             },
-            "systems": [
-                {
-                    "name": it.row.label,
-                    **{name: value for name, value in row_record(it).items() if name.startswith("published")},
-                    "measured": {
-                        key: value
-                        for key, value in row_record(it)["measured"].items()
-                        if key in ("mean", "sd", "n", "low", "high", "difference", "expected", "scores")
-                    },
-                    "files": {seed: str(run.folder) for seed, run in it.runs.items()},
-                    "other_scores": self.further_scores(it),
-                    "counts": {
-                        seed: {key: run.metrics["test"][key] for key in ("correct", "predicted", "gold")}
-                        for seed, run in it.runs.items()
-                    },
-                }
-                for it in self.page.results
-            ],
+            "systems": [*map(self.system, self.page.results)],
             "verdict": self.verdict,
             "pairs": [pair.record() for pair in self.pairs],
             "notes": [*self.notes, *self.reading],
+        }
+
+    def system(self, result: Result) -> dict[str, Any]:
+        """A system by name."""
+        row, runs = row_record(result), result.runs
+        counts = ("correct", "predicted", "gold")
+        return {
+            "name": row["label"],
+            **{name: value for name, value in row.items() if name.startswith("published")},
+            "measured": {key: row["measured"][key] for key in (*SUMMARY, "scores")},
+            "files": row["measured"]["folders"],
+            "other_scores": self.further_scores(result),
+            "counts": {seed: {key: it.metrics["test"][key] for key in counts} for seed, it in runs.items()},
         }
 
     def to_records(self) -> list[dict[str, Any]]:

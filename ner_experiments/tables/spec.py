@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ner_experiments.config.conf import PACKAGE
 from ner_experiments.config.safe_yaml import read_plain
@@ -152,18 +152,16 @@ class Measure:
     of, over: labels of rows; `over` is empty if the figure itself is meant.
     only: with figure "chunk", the one part of Att that is not ablated in `of` (`over` is whole); empty for all parts.
 
-    Raises ValueError for an invalid figure, key or part.
+    Raises ValueError for an invalid key or part.
     """
 
     of: Text
-    figure: Text
+    figure: Literal["type", "length", "chunk"]
     key: Text
     over: Text = ""
     only: Text = ""
 
     def __post_init__(self) -> None:
-        if self.figure not in KEYS:
-            raise ValueError(f"figure must be one of {', '.join(KEYS)}, got {truncated_repr(self.figure)}")
         keys = KEYS[self.figure]
         if keys and self.key not in keys:
             raise ValueError(

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search
@@ -32,6 +32,7 @@ from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 FOLDER = "sweeps"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -55,10 +56,15 @@ def names(output: Path) -> list[str]:
 
 
 def recorded(output: Path) -> Iterator[Table]:
-    """The recorded sweeps, the newest first; files that cannot be read are left out with a warning."""
-    for name in names(output):
+    """The recorded sweeps, the newest first, as `readable`."""
+    return readable((folder(output) / f"{name}.yaml" for name in names(output)), spec.read)
+
+
+def readable(paths: Iterable[Path], read: Callable[[Path], T]) -> Iterator[T]:
+    """What files contain; those that cannot be read are left out with a warning."""
+    for path in paths:
         try:
-            yield spec.read(folder(output) / f"{name}.yaml")
+            yield read(path)
         except (ValueError, OSError) as error:
             log.warning("left out: %s", error)
 
@@ -81,15 +87,9 @@ def find(name: str, output: Path) -> Table:
 
 
 def searches(output: Path) -> Iterator[Search]:
-    """The searches with trials; files that cannot be read are left out with a warning."""
-    for path in sorted((output / search_trials.FOLDER).glob(f"*/{search_trials.FILE}")):
-        try:
-            search = search_trials.read(path)
-        except (ValueError, OSError) as error:
-            log.warning("left out: %s", error)
-            continue
-        if search.trials:
-            yield search
+    """The searches with trials, as `readable`."""
+    paths = sorted((output / search_trials.FOLDER).glob(f"*/{search_trials.FILE}"))
+    return (search for search in readable(paths, search_trials.read) if search.trials)
 
 
 def find_search(name: str, output: Path) -> Search | None:

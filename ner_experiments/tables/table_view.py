@@ -20,7 +20,7 @@ from ner_experiments.tables.differences import (
     Differences,
 )
 from ner_experiments.tables.effects import Effects, effects_of, matrix, pairs_within
-from ner_experiments.tables.looks import decide
+from ner_experiments.tables.looks import Decision, decide
 from ner_experiments.tables.origin import origin, remarks_on_code
 from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
@@ -82,14 +82,15 @@ class TableView:
     # The answer of a sweep
 
     @cached_property
+    def decision(self) -> Decision[Pair] | None:
+        """The state of the looks of a sweep that has some."""
+        table = self.page.table
+        return decide(self.page, table.looks, table.seeds[0]) if table.looks else None
+
+    @cached_property
     def pairs(self) -> list[Pair]:
         """All pairs of rows on one test set; in a sweep with looks, each as tested at the look that decided it."""
-        table = self.page.table
-        return (
-            [*decide(self.page, table.looks, table.seeds[0]).pairs.values()]
-            if table.looks
-            else pairs_of(self.page)
-        )
+        return [*self.decision.pairs.values()] if self.decision else pairs_of(self.page)
 
     @cached_property
     def verdict(self) -> str:
@@ -104,8 +105,7 @@ class TableView:
     @property
     def looks(self) -> list[str]:
         """The decision of each look."""
-        table = self.page.table
-        return decide(self.page, table.looks, table.seeds[0]).history if table.looks else []
+        return self.decision.history if self.decision else []
 
     @property
     def strip_plots(self) -> list[str]:
