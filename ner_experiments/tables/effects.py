@@ -17,7 +17,7 @@ from ner_experiments.analysis.factorial import Factorial, Term
 from ner_experiments.config.row_settings import CORPUS, compared, display_name, is_number
 from ner_experiments.tables.pairs import Pair
 from ner_experiments.tables.plots import OURS, Plot, ends, settings, unit_of
-from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.scores import Page, Result, groups, named_seeds
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.utils.text import listed
 from ner_experiments.view import cells, charts
@@ -130,8 +130,7 @@ class Effects:
             {seed for cell, own in self.used.items() for seed in self.scores(cell) if seed not in own}
         )
         if found and others:
-            number = f"seed{'s' * (len(others) > 1)} {listed([*map(str, others)])}"
-            texts.append(f"Analyzed without {number}, which not all rows have.")
+            texts.append(f"Analyzed without {named_seeds(others)}, which not all rows have.")
         if not found:
             reason = "one level of a setting is left" if len(self.factors) < 2 else "no row has two seeds"
             texts.append(f"Effects are not tested: {reason}.")

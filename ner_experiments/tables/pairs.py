@@ -271,19 +271,15 @@ def with_sign(p: str) -> str:
 def seeds_at_hand(pairs: Iterable[Pair]) -> str:
     """`3 seeds`, or `3 to 5 seeds` where rows differ."""
     have = sorted({len(result.scores) for pair in pairs for result in (pair.a, pair.b)})
-    return f"{numbers(have)} seed{'' if have == [1] else 's'}"
+    return f"{cells.numbers(have)} seed{'' if have == [1] else 's'}"
 
 
 def more_seeds(open_pairs: Sequence[Pair]) -> str:
     """`: telling a pair apart would take about 9 seeds per row`, with a range where pairs differ; empty if unknown."""
     need = sorted({pair.seeds_needed for pair in open_pairs if pair.seeds_needed})
-    about = f"about {numbers(need)}" if need else ""
+    about = f"about {cells.numbers(need)}" if need else ""
     if any(pair.needs_too_many for pair in open_pairs):
         more = f"more than {MAX_SEEDS:,}"
         about = f"about {need[0]} to {more}" if need else more
     pair = "a pair" if len(open_pairs) > 1 else "them"
     return f": telling {pair} apart would take {about} seeds per row" if about else ""
-
-
-def numbers(values: Sequence[int]) -> str:
-    return f"{values[0]}" if len(values) == 1 else f"{values[0]} to {values[-1]}"

@@ -132,9 +132,9 @@ class RescoredView:
         if missing == predicted == [0]:
             return f"{text} All have a place on the runs' tokens."
         return (
-            f"{text} {numbers(missing)} of them are left out, as they start or end inside a token of the runs' text, "
-            "cross the end of a sentence, or have characters that it lacks; with them, "
-            f"{numbers(predicted)} predicted mentions of each run that touch the same tokens."
+            f"{text} {cells.numbers(missing)} of them are left out, as they start or end inside a token of the runs' "
+            "text, cross the end of a sentence, or have characters that it lacks; with them, "
+            f"{cells.numbers(predicted)} predicted mentions of each run that touch the same tokens."
         )
 
     @property
@@ -171,11 +171,6 @@ def change(own: Result, other: Result) -> Summary:
 def left_out(row: Result) -> dict[int, int]:
     """For each seed, the number of predicted mentions that are not compared."""
     return {seed: run.left_out for seed, run in row.runs.items() if isinstance(run, RescoredRun)}
-
-
-def numbers(values: Sequence[int]) -> str:
-    """`3`, or `3 to 5`."""
-    return " to ".join(f"{number:,}" for number in dict.fromkeys([values[0], values[-1]]))
 
 
 def not_rescored(rescored: Rescored) -> list[str]:

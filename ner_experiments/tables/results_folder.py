@@ -26,6 +26,7 @@ from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.checks import Count, Number, Rule, String, Text, Texts, are_counts, parsed
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import json_object, markdown_table
+from ner_experiments.view import cells
 
 PAGE, INDEX, SUMMARIES = "README.md", "TABLES.md", "tables.jsonl"
 INDEX_HEADINGS = ("table", "settings", "rows", "seeds", "runs", "hours", "published best row")
@@ -91,7 +92,7 @@ class Summary:
             f"[{self.table}]({self.place.replace(' ', '%20')}/{PAGE})",
             "; ".join(filter(None, [self.settings, *self.stand_ins])) or "the paper's",
             f"{self.measured} of {self.rows}",
-            " to ".join(map(str, dict.fromkeys(self.seeds))),
+            cells.numbers(self.seeds),
             f"{self.runs}",
             f"{self.hours:.1f}",
             self.best_row,

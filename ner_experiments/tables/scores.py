@@ -5,7 +5,7 @@ The figures of an analysis and the trials of `ner-experiments xor` are collected
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
@@ -247,10 +247,16 @@ def at_seeds(page: Page, seeds: Callable[[str], Collection[int]], why: str) -> P
     results = []
     for result in page.results:
         kept = result.at(seeds(result.row.label))
-        if others := [f"{seed}" for seed in result.runs if seed not in kept.runs]:
-            kept = replace(kept, remark=why.format(f"seed{'s' * (len(others) > 1)} {listed(others)}"))
+        if others := [seed for seed in result.runs if seed not in kept.runs]:
+            kept = replace(kept, remark=why.format(named_seeds(others)))
         results.append(kept)
     return replace(page, results=tuple(results))
+
+
+def named_seeds(seeds: Iterable[int]) -> str:
+    """`seed 4`, or `seeds 4 and 5`."""
+    names = [*map(str, seeds)]
+    return f"seed{'s' * (len(names) > 1)} {listed(names)}"
 
 
 def on_other_data(result: Result, remark: str) -> Result:

@@ -25,7 +25,7 @@ from ner_experiments.runs.status import planned_run, sweep_statuses
 from ner_experiments.tables.experiments import Experiment, as_override, deviations, experiments, root
 from ner_experiments.tables.pairs import Pair, compare_all
 from ner_experiments.tables.registration import FILE, digest, unrecorded
-from ner_experiments.tables.scores import Page, Result, at_seeds
+from ner_experiments.tables.scores import Page, Result, at_seeds, named_seeds
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.checks import Number, Positive, Seeds, String, Text, keys, parsed
@@ -331,8 +331,8 @@ def complaints(it: Registration, table: Table, by_label: Mapping[str, Result]) -
     kinds: dict[str, list[Path]] = {}
     for label in it.by_label:
         runs = by_label[label].runs if label in by_label else {}
-        if lacking := [f"{seed}" for seed in it.seeds if seed not in runs]:
-            missing.append(f"{label} lacks seed{'s' * (len(lacking) > 1)} {listed(lacking)}")
+        if lacking := [seed for seed in it.seeds if seed not in runs]:
+            missing.append(f"{label} lacks {named_seeds(lacking)}")
             number += len(lacking)
         for seed in it.seeds:
             if seed in runs and (text := it.complaint(label, runs[seed])):

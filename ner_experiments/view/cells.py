@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import Protocol
 
 
@@ -75,6 +75,11 @@ def probability(p: float | None) -> str:
     if p is None:
         return ""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def numbers(values: Sequence[int]) -> str:
+    """`3`, or `3 to 1,200`: the first and the last of ascending numbers."""
+    return " to ".join(f"{number:,}" for number in dict.fromkeys([values[0], values[-1]]))
 
 
 def seed_counts(a: Sized, b: Sized) -> str:

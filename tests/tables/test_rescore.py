@@ -89,6 +89,14 @@ def rescored(gold: Path, ner: Ner, *options: str) -> Any:
     return ner.json("rescore", TABLE, *TOY, "--gold", str(gold), *options)
 
 
+def page(gold: Path, ner: Ner) -> str:
+    return ner("rescore", TABLE, *TOY, "--gold", str(gold))
+
+
+def refusal(gold: Path, ner: Ner, *items: str) -> str:
+    return ner.error("rescore", *(items or (TABLE, *TOY)), "--gold", str(gold))
+
+
 def predicted(num_wrong: int) -> list[list[str]]:
     return [["O"] * len(it) if n < num_wrong else [*convert(it.tags, "iob2")] for n, it in enumerate(TEST)]
 
@@ -217,10 +225,10 @@ def test_runs_archived_without_tags_are_named(outputs: Path, gold: Path, ner: Ne
     expected = (
         f"- {DEEP}: archived without predicted tags, to be trained again: {names} in {paths[0].parent}\n"
     )
-    assert expected in ner("rescore", TABLE, *TOY, "--gold", str(gold))
+    assert expected in page(gold, ner)
     for path in set(paths) - set(without):
         remove_tags(path)
-    error = ner.error("rescore", TABLE, *TOY, "--gold", str(gold))
+    error = refusal(gold, ner)
     assert error.startswith(f"{TABLE}: no finished run of it can be rescored\n{STACKED}: archived without")
     assert all(path.name in error for path in paths)
 
@@ -236,15 +244,13 @@ def test_archived_runs_on_another_version_of_the_corpus_are_refused(
     for path in archive(outputs, ner):
         edit(path, lambda content: content["metrics"]["data"].update(checksum="abc"))
     expected = f"{STACKED}; {RESIDUAL}; {DEEP}: toy_zh has changed since the runs: its checksum is "
-    assert expected in ner.error("rescore", TABLE, *TOY, "--gold", str(gold))
+    assert expected in refusal(gold, ner)
 
 
 def test_runs_that_tag_single_tokens_are_refused(outputs: Path, gold: Path, ner: Ner) -> None:
     for path in outputs.rglob("metrics.json"):
         edit(path, lambda it: it.update(task="tags", dev={"accuracy": 0.5}, test={"accuracy": 0.5}))
-    assert "toy_zh has one tag per token, and only mentions are rescored\n" in ner.error(
-        "rescore", TABLE, *TOY, "--gold", str(gold)
-    )
+    assert "toy_zh has one tag per token, and only mentions are rescored\n" in refusal(gold, ner)
 
 
 def write_ledger() -> None:
@@ -286,9 +292,7 @@ def test_the_claims_whose_verdict_changes_are_named(outputs: Path, gold: Path, n
     }
     changed = {it["id"] for it in found["claims"] if it["changed"]}
     assert changed == {name for name, (before, after) in verdicts.items() if before != after} == {"deep"}
-    assert "Of 2 tests of claims about these rows, 1 changes its verdict: deep.\n" in ner(
-        "rescore", TABLE, *TOY, "--gold", str(gold)
-    )
+    assert "Of 2 tests of claims about these rows, 1 changes its verdict: deep.\n" in page(gold, ner)
 
 
 def verdict(a: list[float], b: list[float], scores: dict[str, list[float]]) -> str:
@@ -324,29 +328,26 @@ def test_two_rows_have_no_rank_correlation(
         finish(["paper=yang2020", *TOY, *SETTINGS[label]], 1, 3)
     (ranking,) = rescored(gold, ner)["rankings"]
     assert ranking["tau"] is None
-    assert "Kendall" not in ner("rescore", TABLE, *TOY, "--gold", str(gold))
+    assert "Kendall" not in page(gold, ner)
 
 
 def test_another_text_other_types_and_a_missing_file_are_refused(
     outputs: Path, tmp_path: Path, ner: Ner
 ) -> None:
-    def refusal(gold: Path, *items: str) -> str:
-        return ner.error("rescore", *(items or (TABLE, *TOY)), "--gold", str(gold))
-
     text = write(tmp_path / "text.txt", [[(f"word{number}", "B-PER")] for number in range(99)])
     length = sum(map(len, (word for it in TEST for word in it.words)))
-    assert refusal(text) == (
+    assert refusal(text, ner) == (
         f"{TABLE}: no finished run of it can be rescored\n{STACKED}; {RESIDUAL}; {DEEP}: {text} has another text than "
         f"the test set of toy_zh: only 0 of {length:,} characters are the same\n"
     )
     types = write(tmp_path / "types.txt", [[(w, "S-X") for w in it.words] for it in TEST])
-    assert refusal(types) == f"{types}: expected types such as LOC, got X\n"
+    assert refusal(types, ner) == f"{types}: expected types such as LOC, got X\n"
     none = write(tmp_path / "none.txt", [[(w, "O") for w in it.words] for it in TEST])
-    assert refusal(none) == f"{none}: expected types such as LOC, got none\n"
-    assert refusal(text, "li2020_table3") == (
+    assert refusal(none, ner) == f"{none}: expected types such as LOC, got none\n"
+    assert refusal(text, ner, "li2020_table3") == (
         "li2020_table3 is made from the runs of li2020_table1; rescore those\n"
     )
-    assert "its rows are no training runs" in refusal(text, "xor")
+    assert "its rows are no training runs" in refusal(text, ner, "xor")
 
 
 def test_columns_of_the_gold_file_are_chosen(outputs: Path, tmp_path: Path, gold: Path, ner: Ner) -> None:

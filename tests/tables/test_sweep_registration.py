@@ -47,10 +47,16 @@ def finish_row(layers: int, name: str, first: int = 1, **more: Any) -> list[Path
     ]
 
 
-def test_the_verdict_rests_on_the_registered_runs(ner: Ner) -> None:
+def registered() -> str:
+    """Register a sweep and finish its runs; the hash."""
     name = register().hash
-    finish_row(2, name)
-    finish_row(3, name)
+    for layers in WRONG:
+        finish_row(layers, name)
+    return name
+
+
+def test_the_verdict_rests_on_the_registered_runs(ner: Ner) -> None:
+    name = registered()
     content = ner.json("table", "layers")
     found, scores = content["registration"], [row["measured"]["scores"] for row in content["rows"]]
     expected = stats.ttest_ind(*(list(row.values()) for row in scores), equal_var=False)
@@ -145,9 +151,7 @@ def test_what_departs_from_the_registration_is_exploratory_and_says_why(
 
 
 def test_scores_on_another_test_set_are_not_those_that_were_registered() -> None:
-    name = register().hash
-    finish_row(2, name)
-    finish_row(3, name)
+    registered()
     page = collect(sweeps.find("layers", OUTPUT))
     assert sweep_registration.standing(page).record()["status"] == "registered"
     results = [
@@ -167,28 +171,26 @@ def test_a_table_is_registered_for_each_choice_of_settings(
     (tmp_path / "mine/depth.yaml").write_text(yaml.safe_dump(own), encoding="utf-8")
     monkeypatch.setattr(spec, "SWEEPS", tmp_path / "mine")
     other = ["optimizer.lr=0.02"]
-    registered = {
+    registrations = {
         tuple(others): sweep_registration.register(
             spec.load("depth"), others, [1, 2, 3], "3 layers - 2 layers", OUTPUT
         )
         for others in ([], other)
     }
-    assert registered[()].path == OUTPUT / "sweeps/depth/registration.yaml"
-    assert registered[()].path != registered[tuple(other)].path
+    assert registrations[()].path == OUTPUT / "sweeps/depth/registration.yaml"
+    assert registrations[()].path != registrations[tuple(other)].path
     for layers, wrong in WRONG.items():
         for seed, number in enumerate(wrong, 1):
             row = [*FIXED, f"layers={layers}", *other, "output_dir=outputs"]
-            finish(row, seed, number, registration=registered[tuple(other)].hash)
+            finish(row, seed, number, registration=registrations[tuple(other)].hash)
     assert "Registered: 3 layers - 2 layers, seeds 1, 2 and 3 (" in ner("table", "depth", *other)
-    registered[tuple(other)].path.unlink()
+    registrations[tuple(other)].path.unlink()
     with pytest.raises(ValueError, match=r"register new seeds: seeds=4,5,6$"):
         sweep_registration.register(spec.load("depth"), other, [1, 2, 3], "", OUTPUT)
 
 
 def test_seeds_added_later_are_named_and_left_out(ner: Ner) -> None:
-    name = register().hash
-    finish_row(2, name)
-    finish_row(3, name)
+    name = registered()
     before = ner.json("table", "layers")
     finish_row(2, name, first=4)
     after = ner.json("table", "layers")
@@ -230,9 +232,7 @@ def test_the_same_command_continues_and_another_is_refused() -> None:
 
 def test_further_registrations_of_the_same_rows_are_named(ner: Ner) -> None:
     register("4,5,6", name="again")
-    name = register().hash
-    finish_row(2, name)
-    finish_row(3, name)
+    registered()
     assert ner.json("table", "layers")["registration"]["also_registered"] == ["again"]
 
 
