@@ -137,21 +137,18 @@ class Encoder:
         self.inputs = dict(inputs)
         self.labels: tuple[str, ...] = ()
         self.task: Task = "mentions"
-        self._fitted: list[IndexedText] = []  # so that `encode` does not index the same sentences again
 
     def fit(self, corpus: Corpus) -> None:
         self.task = corpus.task
         self.labels = labels(corpus)
         texts = {name: IndexedText.from_sentences(sentences) for name, sentences in corpus.splits.items()}
-        self._fitted = [*texts.values()]
         train = texts.pop("train")
         for input in self.inputs.values():
             input.fit(train, texts.values())
 
     def encode(self, sentences: Sequence[Sentence], device: torch.device) -> EncodedSplit:
         ids = {label: number for number, label in enumerate(self.labels)}
-        indexed = (text for text in self._fitted if text.sentences is sentences)
-        text = next(indexed, None) or IndexedText.from_sentences(sentences)
+        text = IndexedText.from_sentences(sentences)
         tags = chain.from_iterable(sentence.tags for sentence in sentences)
         numbers = np.fromiter(map(ids.__getitem__, tags), dtype=np.int64, count=len(text.tokens))
         unreachable = {

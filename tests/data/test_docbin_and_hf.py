@@ -62,61 +62,59 @@ def repacked(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     return path
 
 
-def test_a_span_without_a_label_is_refused(docbin: Callable[..., Path]) -> None:
-    path = docbin((1, 3, ""))
-    assert refusal(path, "docbin") == f"{path}: document 1: a span without a label: 'met Charles'"
-
-
-@pytest.mark.parametrize("attribute", ["ENT_IOB", "ENT_TYPE"])
-def test_entities_by_half_are_refused(attribute: str, docbin: Callable[..., Path]) -> None:
-    """As spaCy would read a document without entities."""
-    path = docbin(attrs=[attribute])
-    rule = "entities need both ENT_IOB and ENT_TYPE in the attrs of the DocBin"
-    assert refusal(path, "docbin") == f"{path}: {rule}"
-    assert texts(docbin(attrs=["ENT_TYPE", "ENT_IOB"]), "docbin") == [[("PER", "Ada")]]
-
-
-@pytest.mark.parametrize("lengths", [[2], [-1], [3, -1, 1]])
-def test_lengths_that_leave_out_tokens_are_refused(lengths: list[int], docbin: Callable[..., Path]) -> None:
-    """As spaCy would read the document without its last token."""
-
-    def shorten(message: dict[str, Any]) -> None:
+def with_lengths(*lengths: int) -> Callable[[dict[str, Any]], None]:
+    def change(message: dict[str, Any]) -> None:
         message["lengths"] = struct.pack(f"<{len(lengths)}i", *lengths)
         message.update({key: message[key] * len(lengths) for key in ("cats", "flags", "span_groups")})
 
-    path = repacked(docbin(), shorten)
-    rule = "the lengths of its documents do not add up to its 3 tokens"
-    assert refusal(path, "docbin") == f"{path}: not a DocBin of spaCy (ValueError: {rule})"
+    return change
 
 
-def test_spans_beyond_the_document_and_unknown_labels_are_refused(docbin: Callable[..., Path]) -> None:
-    path = repacked(docbin(), lambda message: message["strings"].remove("Charles"))
-    assert refusal(path, "docbin").startswith(f"{path}: not a DocBin of spaCy (KeyError: ")
-    path = docbin((1, 3, "X"))
-    short = docbin(words="Ada").read_bytes()
+def continue_at_once(message: dict[str, Any]) -> None:
+    from spacy.attrs import ENT_IOB
+
+    place = 8 * message["attrs"].index(ENT_IOB)
+    tokens = message["tokens"]
+    message["tokens"] = tokens[:place] + (1).to_bytes(8, "little") + tokens[place + 8 :]
+
+
+HALF = ": entities need both ENT_IOB and ENT_TYPE in the attrs of the DocBin"
+LENGTHS = ": not a DocBin of spaCy (ValueError: the lengths of its documents do not add up to its 3 tokens)"
+REFUSED: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], None], str]] = {
+    "a span without a label": (
+        {"span": (1, 3, "")},
+        dict,
+        ": document 1: a span without a label: 'met Charles'",
+    ),
+    "entities by half": ({"attrs": ["ENT_IOB"]}, dict, HALF),  # spaCy reads a document without entities
+    "entities by the other half": ({"attrs": ["ENT_TYPE"]}, dict, HALF),
+    "a token left out": ({}, with_lengths(2), LENGTHS),  # spaCy reads the document without its last token
+    "a negative length": ({}, with_lengths(-1), LENGTHS),
+    "a negative length among others": ({}, with_lengths(3, -1, 1), LENGTHS),
+    "a label without its string": (
+        {},
+        lambda message: message["strings"].remove("Charles"),
+        ": not a DocBin of spaCy (KeyError: ",
+    ),
+    "an entity that never begins": ({}, continue_at_once, ": not a DocBin of spaCy (ValueError: [E093] "),
+    "NUL in a token": ({"words": "A\0a met Charles"}, dict, ": document 1: NUL in its text"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_spacy_lets_pass_is_refused_in_one_line(name: str, docbin: Callable[..., Path]) -> None:
+    settings, change, message = REFUSED[name]
+    settings = dict(settings)
+    spans = [settings.pop("span")] if "span" in settings else []
+    path = repacked(docbin(*spans, **settings), change)
+    assert refusal(path, "docbin").startswith(f"{path}{message}")
+
+
+def test_spans_beyond_the_document_are_refused(docbin: Callable[..., Path]) -> None:
     groups: list[bytes] = []
     repacked(docbin((1, 3, "X")), lambda message: groups.extend(message["span_groups"]))
-    path.write_bytes(short)
-    repacked(path, lambda message: message.update(span_groups=groups))
+    path = repacked(docbin(words="Ada"), lambda message: message.update(span_groups=groups))
     assert refusal(path, "docbin").startswith(f"{path}: not a DocBin of spaCy (")
-
-
-def test_an_entity_that_never_begins_is_refused_in_one_line(docbin: Callable[..., Path]) -> None:
-    def continue_at_once(message: dict[str, Any]) -> None:
-        from spacy.attrs import ENT_IOB
-
-        place = 8 * message["attrs"].index(ENT_IOB)
-        message["tokens"] = (
-            message["tokens"][:place] + (1).to_bytes(8, "little") + message["tokens"][place + 8 :]
-        )
-
-    path = repacked(docbin(), continue_at_once)
-    assert refusal(path, "docbin").startswith(f"{path}: not a DocBin of spaCy (ValueError: [E093] ")
-
-
-def test_nul_in_a_token_is_refused(docbin: Callable[..., Path]) -> None:
-    path = docbin(words="A\0a met Charles")
-    assert refusal(path, "docbin") == f"{path}: document 1: NUL in its text"
 
 
 def test_a_mention_is_where_its_tokens_are(docbin: Callable[..., Path]) -> None:

@@ -110,20 +110,6 @@ def assert_rows(batch: Batch, name: str, expected: list[list[Any]]) -> None:
     assert {json.dumps(row) for row in rows.tolist()} == values, f"{name}: rows of other sentences"
 
 
-def test_the_text_that_was_fitted_is_encoded_as_a_copy_of_it() -> None:
-    corpus = Corpus(
-        "mine", "mentions", {"train": [sentence("a b a")], "dev": [sentence("c"), sentence("a c")]}, ""
-    )
-    encoder = Encoder({"words": RandomWords(lowercase=False)})
-    encoder.fit(corpus)
-    for split in corpus.splits.values():
-        numbers = np.arange(len(split))
-        batch, copy = (encoder.encode(each, CPU).batch(numbers) for each in (split, [*split]))
-        assert torch.equal(batch.inputs["words"], copy.inputs["words"])
-        assert torch.equal(batch.places["words"], copy.places["words"])
-        assert torch.equal(batch.tags, copy.tags)
-
-
 def test_labels_are_all_four_tags_of_every_type_of_every_split() -> None:
     splits = {
         "train": [Sentence(("a", "b"), ("B-PER", "E-PER"))],
