@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
-from ner_experiments.data.corpus import Splits
+from ner_experiments.data.corpus import Source, Splits
 from ner_experiments.data.formats.annotated import Annotated
 from ner_experiments.data.formats.columns import (
     SKIP,
@@ -33,7 +33,7 @@ from ner_experiments.data.formats.layout import AUTO, Layout, Survey
 from ner_experiments.data.formats.options import Gold, Options
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import FaultsError, Remarks, place_of
-from ner_experiments.data.schemes import DECISIVE, SchemeOrAuto, Stated, by_letters
+from ner_experiments.data.schemes import DECISIVE, Stated, by_letters
 from ner_experiments.data.sentence import SCORED, Sentence, Task, Tokens, tags_of
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import Scheme, illegal_positions
@@ -53,7 +53,7 @@ Read = dict[str, list[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files(Options, ABC):
+class Files(Options, Source):
     """A corpus in files. A subclass has the options of its format beside these settings.
 
     files: split -> its file, relative to `folder` or absolute; null if the corpus has no such split.
@@ -74,7 +74,6 @@ class Files(Options, ABC):
     held_out: float = 0.0
     max_sentences: int | None = None
     tokens: Tokens = "words"
-    lines = False
     if_mixed: ClassVar[str] = ""
     """End of the message about a tag that the detected scheme does not have."""
 
@@ -98,14 +97,6 @@ class Files(Options, ABC):
     @abstractmethod
     def form(self) -> Format: ...
 
-    @property
-    @abstractmethod
-    def task(self) -> Task: ...
-
-    @property
-    @abstractmethod
-    def scheme(self) -> Stated: ...
-
     def sentences(self, path: PathOrFile, remarks: Remarks, gold: Gold) -> Iterator[Sentence | Annotated]:
         """The sentences of a file, with the tags of the file. gold: see `Options`."""
         assert self.form.read is not None
@@ -124,7 +115,6 @@ class Files(Options, ABC):
         }
 
     def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
-        """Sentences of a file in this format with or without tags; every tag is O."""
         paths: Sequence[PathOrFile] = [path]
         if not self.form.streams:
             if not isinstance(path, str | os.PathLike):
@@ -257,9 +247,6 @@ class Files(Options, ABC):
             if any(sha256(path) != self.sha256.get(split) for path in paths)
         ]
 
-    def sentences_with_docstart(self) -> dict[str, int]:
-        return {}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFiles(ColumnOptions, Files):
@@ -358,9 +345,8 @@ class ColumnFiles(ColumnOptions, Files):
 class ConlluFiles(PosOptions, Files):
     """CoNLL-U files, read for their part-of-speech tags: xpos or upos."""
 
-    task: ClassVar[Task] = "tags"
-    scheme: ClassVar[SchemeOrAuto] = "auto"  # unused: part-of-speech tags have no scheme
-
+    task = "tags"
+    scheme = "auto"  # unused: part-of-speech tags have no scheme
     form = FORMATS["conllu"]
 
     def __post_init__(self) -> None:
@@ -372,9 +358,7 @@ class ConlluFiles(PosOptions, Files):
 class GoldConllFiles(Files):
     """A tree of CoNLL-2012's `*_gold_conll` files. `files` has a glob for each split (`**`: any depth)."""
 
-    task: ClassVar[Task] = "mentions"
-    scheme: ClassVar[SchemeOrAuto] = "iob2"  # of what the reader returns
-
+    scheme = "iob2"  # of what the reader returns
     form = FORMATS["ontonotes"]
 
     def find(self, file: str) -> list[Path]:

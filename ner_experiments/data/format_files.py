@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, get_args
+from typing import get_args
 
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.files import Files, Read
@@ -18,8 +18,7 @@ from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.options import Gold, Misaligned, Nested, Offsets, TextOptions
 from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.remarks import Remarks
-from ner_experiments.data.schemes import SchemeOrAuto
-from ner_experiments.data.sentence import Sentence, Task, intern_all
+from ner_experiments.data.sentence import Sentence, intern_all
 from ner_experiments.data.tags import convert
 from ner_experiments.data.text_files import PathOrFile
 from ner_experiments.data.tokenize import joint
@@ -34,8 +33,7 @@ class AnnotatedFiles(TextOptions, Files):
     """A corpus in one of the formats. It is read without nesting: `nested` says which of nested mentions are kept."""
 
     format: str
-    task: ClassVar[Task] = "mentions"
-    scheme: ClassVar[SchemeOrAuto] = "auto"  # of files of tags; mentions are encoded as iob2
+    scheme = "auto"  # of files of tags; mentions are encoded as iob2
 
     @property
     def form(self) -> Format:
