@@ -17,12 +17,13 @@ from ner_experiments.data.tags import Span, spans
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tagger import Tagger
 from ner_experiments.view import charts
+from ner_experiments.view.mentions import visible
 from ner_experiments.view.vega import Chart
 
 CELL = 18
 """Pixels of a weight."""
 LEGEND = (
-    "How much the token of a row attends to that of a column: white is 0, the darkest the largest of its head. "
+    "How much the token of a row attends to that of a column: the darkest weight is the largest of its head. "
     "Gold mentions are framed and orange."
 )
 MAX_WORD_LENGTH = 20
@@ -115,7 +116,7 @@ def draw(path: Path, attention_map: AttentionMap) -> None:
 
 def heat_maps(attention_map: AttentionMap) -> Chart:
     """One heat map per head, side by side."""
-    words = [truncated(word) for word in attention_map.source.sentence.words]
+    words = [truncated(visible(word)) for word in attention_map.source.sentence.words]
     mentions = [(start, end) for start, end, _ in attention_map.mentions]
     panels = []
     for head, weights in enumerate(attention_map.weights, start=1):

@@ -108,27 +108,23 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
     else:
         recorded = [*sweeps.recorded(outputs)] if outputs else []
         tables = [*recorded, *map(spec.load, spec.names())]
-    with_runs = entries.entries(arguments.results, outputs, tables, overrides, only=bool(names))
-    own = [entry for entry in with_runs if entry.page.table.is_sweep]
-    published = [entry for entry in with_runs if entry not in own]
+    found = entries.entries(arguments.results, outputs, tables, overrides, only=bool(names))
     if progress is not None:
-        seconds = arguments.every
         stamp = ""  # the plain pages are written at the end, even if no file has changed since
-        followed = [*own, *(published if names else ())]  # of all tables, most are never run
-        progress |= progress_of([entry.page.table for entry in followed], [*overrides, *place])
-        own, published = (
-            [replace(it, progress=progress.get(it.page.table.name, ""), seconds=seconds) for it in each]
-            for each in (own, published)
-        )
-    everything = outputs if everything_asked else None
-    if everything:
+        followed = [it.page.table for it in found if it.is_own or names]  # of all tables, most are never run
+        progress |= progress_of(followed, [*overrides, *place])
+        found = [
+            replace(it, progress=progress.get(it.page.table.name, ""), seconds=arguments.every)
+            for it in found
+        ]
+    searches = search_page.find(outputs) if outputs and (everything_asked or searched) else []
+    if everything_asked and outputs:
         reuse = resolved(tuple(overrides))["runtime"]["reuse"]
-        own += own_runs.own_entries(everything, with_runs, reuse)
-    searches = search_page.find(outputs) if outputs and (everything or searched) else []
-    if not everything:
+        found += own_runs.own_entries(outputs, found, reuse)
+    elif not everything_asked:
         searches = [each for each in searches if each.search.name in searched]
     results = arguments.results if everything_asked else None
-    return write_report(published, results, output, commit(), own, searches, stamp)
+    return write_report(found, results, output, commit(), searches, stamp)
 
 
 def progress_of(tables: Sequence[spec.Table], overrides: Sequence[str]) -> dict[str, str]:

@@ -1,19 +1,19 @@
-"""Page of attention maps of a run of Att: figure 2 of Li, Fu & Ma (2020).
-
-The maps are HTML tables, whose weights can be read and words selected; `analysis.attention` draws the same maps as
-pictures, which the command `attention`, TensorBoard and W&B need.
-"""
+"""Page of attention maps of a run of Att: figure 2 of Li, Fu & Ma (2020)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ner_experiments.data.sentence import Corpus
-from ner_experiments.report.site import Section, Site
+from ner_experiments.report.entries import run_inputs
+from ner_experiments.report.site import Head, Section, Site
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run
+from ner_experiments.tables.plots import Plot
+from ner_experiments.view.table import Grid
+from ner_experiments.view.vega import Chart
 
 if TYPE_CHECKING:
     from ner_experiments.analysis.attention import AttentionMap, SplitSentence
@@ -25,54 +25,54 @@ MAX_SENTENCES, MAX_TOKENS = 3, 30
 """Number of sentences drawn, and of tokens in each."""
 
 
-def run_with_weights(runs: Mapping[int, Run]) -> Run | None:
-    """The first run with weights; None if there is none, or if its model is not Att."""
-    for run in runs.values():
-        if not run.archived and (run.folder / artifacts.WEIGHTS).exists():
-            target = str(run.config.model.get("_target_", ""))
-            return run if target.endswith(f".{MODEL}") else None
-    return None
-
-
 @dataclass(frozen=True)
 class AttentionPage:
-    """Address and title of a page of heat maps; or the reason why there is none."""
+    """Title and address of a page of heat maps; without an address, the reason why there is none."""
 
-    address: str
     title: str
+    address: str = ""
     missing: str = ""
 
 
-def title(run: Run, label: str) -> str:
-    return f"{label}, seed {run.metrics['seed']}"
+def write(
+    site: Site, name: str, runs: Mapping[int, Run], label: str, table: tuple[str, str]
+) -> AttentionPage | None:
+    """Write the page of a row of Att, by its first run with weights, unless it is current.
 
-
-def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, str]]) -> AttentionPage:
-    """Write the page of a run; return its address, or the reason why the run cannot be read."""
-    from ner_experiments.analysis.attention import attention  # imports torch; few reports have these pages
+    None without such a run, and for other models. table: name and address of the page above it.
+    """
+    with_weights = (
+        run for run in runs.values() if not run.archived and (run.folder / artifacts.WEIGHTS).exists()
+    )
+    run = next(with_weights, None)
+    if run is None or not str(run.config.model.get("_target_", "")).endswith(f".{MODEL}"):
+        return None
+    title, address = f"{label}, seed {run.metrics['seed']}", f"attention-{name}.html"
+    if site.are_current([address], (run_inputs(run), label, table)):
+        return AttentionPage(title, address)
+    from ner_experiments.analysis.attention import (
+        LEGEND,
+        attention,
+    )  # imports torch; few reports have these pages
     from ner_experiments.build import load_with_corpus
 
-    heading = title(run, label)
     try:
         tagger, encoder, corpus = load_with_corpus(run.folder)
         maps = attention(tagger, encoder, sentences_to_draw(corpus))
     except (ValueError, OSError) as error:
-        return AttentionPage("", heading, f"{heading}: no attention maps, as {error}")
-    context = {
-        "heading": f"Attention of {label}",
-        "lead": f"Seed {run.metrics['seed']} on {corpus.name}.",
-        "sentences": [sentence_context(attention_map) for attention_map in maps],
-        "trail": [*trail, ("Attention", "")],
-    }
-    site.write(f"{name}.html", "attention.html", context)
-    return AttentionPage(f"{name}.html", heading)
+        return AttentionPage(title, missing=f"{title}: no attention maps, as {error}")
+    lead = f"Seed {run.metrics['seed']} on {corpus.name}."
+    head = Head(f"Attention of {label}", lead, LEGEND, trail=[table, ("Attention", "")])
+    site.write_sections(address, head, [sentence_section(*it) for it in enumerate(maps, start=1)])
+    return AttentionPage(title, address)
 
 
-def section(pages: Sequence[AttentionPage]) -> Section:
-    """Links to the pages, and the reasons why others are missing."""
-    links = [(page.title, page.address) for page in pages if page.address]
-    reasons = [page.missing for page in pages if page.missing]
-    return Section("attention", "Attention maps", links=links, points=reasons)
+def section(pages: Sequence[AttentionPage | None]) -> Section | None:
+    """Links to the pages, and the reasons why others are missing; None without either."""
+    known = [page for page in pages if page is not None]
+    links = [(page.title, page.address) for page in known if page.address]
+    reasons = [page.missing for page in known if page.missing]
+    return Section("attention", "Attention maps", links=links, points=reasons) if known else None
 
 
 def sentences_to_draw(corpus: Corpus) -> list[SplitSentence]:
@@ -91,18 +91,16 @@ def sentences_to_draw(corpus: Corpus) -> list[SplitSentence]:
     return sorted(short, key=in_paper, reverse=True)[:MAX_SENTENCES]
 
 
-def sentence_context(attention_map: AttentionMap) -> dict[str, Any]:
-    """Variables of the template for one sentence: its words, marked if in a mention, and the weights of each head."""
-    in_mention = {token for start, end, _ in attention_map.mentions for token in range(start, end)}
-    heads = []
-    for weights in attention_map.weights:
-        most = float(weights.max())
-        lines = [[(f"{weight:.2f}", f"{weight / most:.2f}") for weight in row] for row in weights.tolist()]
-        heads.append({"most": f"{most:.2f}", "lines": lines})
-    return {
-        "title": attention_map.title,
-        "words": [
-            (word, token in in_mention) for token, word in enumerate(attention_map.source.sentence.words)
-        ],
-        "heads": heads,
-    }
+def sentence_section(number: int, attention_map: AttentionMap) -> Section:
+    """A heat map for each head, with its weights."""
+    from ner_experiments.analysis.attention import heat_maps  # as in `write`
+
+    chart, words = heat_maps(attention_map), attention_map.source.sentence.words
+    plots = []
+    for panel, weights in zip(chart.panels, attention_map.weights.tolist(), strict=True):
+        lines = [[word, *(f"{it:.2f}" for it in row)] for word, row in zip(words, weights, strict=True)]
+        title = panel["title"]
+        plots.append(
+            Plot(Chart(title, chart.title, (panel | {"title": ""},)), Grid(["token", *words], lines))
+        )
+    return Section(f"sentence-{number}", attention_map.title, plots=plots)

@@ -2,90 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ner_experiments.comparison.comparison import Comparison
 from ner_experiments.report import error_tables, pair_page, row_page, table_page
-from ner_experiments.report.entries import Entry
-from ner_experiments.report.site import Section, Site
-from ner_experiments.report.write import check_replaceable
+from ner_experiments.report.site import Head, Section, Site
 from ner_experiments.tables.pairs import against_leaders
 from ner_experiments.tables.scores import Result
 from ner_experiments.view.table import Grid
 
-START = "index.html"
-
-
-@dataclass(frozen=True)
-class ComparisonEntry(Entry):
-    """A comparison as an entry of a report, whose sections are those of a sweep."""
-
-    comparison: Comparison
-
-    @property
-    def view(self) -> Comparison:
-        return self.comparison
-
 
 def write(view: Comparison, folder: Path) -> Path:
     """Write the report into a folder, and return its first page. ValueError if the folder holds something else."""
-    check_replaceable(folder)
-    entry = ComparisonEntry(view.page, view)
-    site = Site(folder, None, START, command="compare", home="Comparison")
+    site = Site(folder, None, command="compare", home="Comparison")
     results = view.page.results
     pages = {it.row.label: f"system-{number}.html" for number, it in enumerate(results, start=1)}
     errors = {it.name: it for it in view.compared.rows}
     leader = against_leaders(view.pairs)[0][0].labels[0] if view.pairs else results[0].row.label
     sections = [
-        table_page.answer_section(entry),
-        table_page.differences_section(entry),
-        table_page.results_section(entry, pages),
+        table_page.answer_section(view),
+        table_page.differences_section(view),
+        table_page.results_section(view, pages),
         Section("others", "Other scores", grids=[view.other_scores], notes=[view.other_legend]),
         seen_section(view),
         error_tables.table_section(errors, leader, 0),
         disagreements_section(site, view),
         made_section(view),
     ]
-    site.write(
-        START,
-        "table.html",
-        context(view.page.table.title, view.page.table.source, sections, signature=view.signature),
-    )
+    table = view.page.table
+    site.write_sections(site.start, Head(table.title, table.source, f"Signature: {view.signature}"), sections)
     for result in results:
-        of_row = errors[result.row.label]
+        label, of_row = result.row.label, errors[result.row.label]
         own = [files_section(result), *error_tables.row_sections(of_row), row_page.worst_section(of_row)]
         lead = f"{len(result.runs)} file{'s' * (len(result.runs) > 1)} on {view.compared.gold.path.name}"
-        site.write(
-            pages[result.row.label],
-            "table.html",
-            context(result.row.label, lead, own, trail=[(result.row.label, "")]),
-        )
-    site.finish()
-    return folder / START
-
-
-def context(
-    heading: str,
-    lead: str,
-    sections: list[Section | None],
-    trail: Sequence[tuple[str, str]] = (),
-    signature: str = "",
-) -> dict[str, object]:
-    """Variables of the template."""
-    return {
-        "heading": heading,
-        "lead": lead,
-        "variants": (),
-        "deviations": "",
-        "deviations_heading": "",
-        "stand_ins": (),
-        "comparable": True,
-        "based_on": f"Signature: {signature}" if signature else "",
-        "sections": [it for it in sections if it is not None],
-        **({"trail": trail} if trail else {}),
-    }
+        site.write_sections(pages[label], Head(label, lead, trail=[(label, "")]), own)
+    return site.finish()
 
 
 def seen_section(view: Comparison) -> Section | None:

@@ -82,6 +82,11 @@ class Entry:
             self.progress,
         )
 
+    @property
+    def is_own(self) -> bool:
+        """Whether these are experiments of the user's own, not those of a published table."""
+        return self.page.table.is_sweep
+
     @cached_property
     def view(self) -> TableView:
         return TableView(self.page)
@@ -106,11 +111,6 @@ class Entry:
         """Number of rows whose published number lies outside the prediction interval."""
         rows = self.page.results
         return sum(row.against is not None and row.against.inside is False for row in rows)
-
-    @property
-    def has_archived_runs(self) -> bool:
-        """Whether some runs are archived ones, which have no sentences and no weights."""
-        return any(run.archived for run in self.runs)
 
 
 def run_inputs(run: Run) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.site import Site
 from ner_experiments.tables.origin import cost, hours
+from ner_experiments.utils.text import percent
 from ner_experiments.view.table import Grid
 
 STATES = {
@@ -27,48 +29,42 @@ NO_PAPERS = {"xor": "The XOR limit", "ours": "Ours"}
 
 
 def write(
-    site: Site,
-    entries: Sequence[Entry],
-    results: Path | None,
-    own: Sequence[Entry] = (),
-    searches: Sequence[dict[str, Any]] = (),
+    site: Site, entries: Sequence[Entry], results: Path | None, searches: Sequence[dict[str, Any]] = ()
 ) -> None:
-    """Write the page. `own` are entries of runs that belong to no published table, `searches` lines of searches."""
-    everything = [*entries, *own]
-    runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in everything for run in entry.runs}
-    tables = {entry.page.table.name for entry in entries}
-    measured = {
-        entry.page.table.name for entry in entries if any(result.scores for result in entry.page.results)
-    }
-    papers = {paper(entry): AFTER_YEAR.sub("", entry.page.table.source) for entry in entries}
+    """Write the page. results: where single runs are archived. searches: lines of searches."""
+    runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in entries for run in entry.runs}
+    own = [entry for entry in entries if entry.is_own]
+    published = sorted((entry for entry in entries if not entry.is_own), key=lambda it: not has_scores(it))
+    tables, measured = ({it.page.table.name for it in published if test(it)} for test in (bool, has_scores))
+    papers = {paper(it): AFTER_YEAR.sub("", it.page.table.source) for it in entries if not it.is_own}
     facts: list[tuple[str, object]] = []
-    if entries:
+    if published:
         facts += [("tables", len(tables)), ("tables with results", len(measured))]
-    if everything:
+    if entries:
         facts += [("finished runs", len(runs)), ("hours of training", f"{hours(runs.values()):.1f}")]
     else:
         facts += [("searches", len(searches))]
-    site.write(
-        "index.html",
-        "index.html",
-        {
-            "heading": heading(entries, own, searches),
-            "lead": LEAD if entries and not own else "",
-            "facts": facts,
-            "papers": [(key, NO_PAPERS.get(key, name)) for key, name in papers.items()],
-            "states": list(STATES.items()),
-            "lines": [index_line(entry) for entry in sorted(entries, key=is_unmeasured)],
-            "own": [index_line(entry) for entry in own],
-            "searches": searches,
-            "others": single_runs(results) if results else Grid((), []),
-        },
-    )
-
-
-def heading(entries: Sequence[Entry], own: Sequence[Entry], searches: Sequence[Any]) -> str:
     if own:
-        return "Your experiments and published tables" if entries else "Your experiments"
-    return "Your searches" if searches and not entries else "Published tables and our results"
+        heading = "Your experiments and published tables" if published else "Your experiments"
+    else:
+        heading = "Your searches" if searches and not published else "Published tables and our results"
+    context = {
+        "heading": heading,
+        "lead": LEAD if published and not own else "",
+        "facts": facts,
+        "papers": [(key, NO_PAPERS.get(key, name)) for key, name in papers.items()],
+        "states": list(STATES.items()),
+        "lines": [*map(index_line, published)],
+        "own": [*map(index_line, own)],
+        "searches": searches,
+        "others": single_runs(results) if results else Grid((), []),
+    }
+    site.write("index.html", "index.html", context)
+
+
+def has_scores(entry: Entry) -> bool:
+    """Whether the table has results; those without come last."""
+    return any(result.scores for result in entry.page.results)
 
 
 def paper(entry: Entry) -> str:
@@ -80,7 +76,8 @@ def index_line(entry: Entry) -> dict[str, Any]:
     """Variables of the template for one table."""
     page, rows = entry.page, len(entry.to_measure)
     measured = rows - entry.missing
-    states = [name for name, holds in states_of(entry, measured).items() if holds]
+    holding = (measured, measured and not entry.missing, entry.missing, entry.off, page.deviations)
+    states = [name for name, holds in zip(STATES, holding, strict=True) if holds]
     state, color, order = summary(rows, measured, entry.off)
     number, time = cost(entry.runs, page.trials)
     seeds = sorted({len(result.scores) for result in page.results if result.scores})
@@ -107,21 +104,6 @@ def index_line(entry: Entry) -> dict[str, Any]:
     }
 
 
-def is_unmeasured(entry: Entry) -> bool:
-    """Whether the table has no results; such tables come last."""
-    return not any(result.scores for result in entry.page.results)
-
-
-def states_of(entry: Entry, measured: int) -> dict[str, bool]:
-    return {
-        "measured": measured > 0,
-        "complete": measured > 0 and not entry.missing,
-        "missing": entry.missing > 0,
-        "off": entry.off > 0,
-        "deviating": bool(entry.page.deviations),
-    }
-
-
 def summary(rows: int, measured: int, off: int) -> tuple[str, str, int]:
     """State of a table in words, the class of its color, and its sort key."""
     if not rows:
@@ -141,17 +123,18 @@ def single_runs(results: Path) -> Grid:
         if "task" not in metrics:
             continue
         key = PRIMARY_METRIC[metrics["task"]][0]
-        scores = [f"{100 * metrics[part][key]:.2f}" if part in metrics else "" for part in ("dev", "test")]
-        seconds = f"{metrics['seconds'] / metrics['epochs']:.1f}"
         lines.append(
-            [
-                path.stem,
-                *scores,
-                f"{metrics['best_epoch']}",
-                f"{metrics['epochs']}",
-                f"{metrics['parameters']:,}",
-                seconds,
-            ]
+            {
+                "run": path.stem,
+                **{
+                    part: percent(metrics[part][key] if part in metrics else None) for part in ("dev", "test")
+                },
+                "best epoch": f"{metrics['best_epoch']}",
+                "epochs": f"{metrics['epochs']}",
+                "parameters": f"{metrics['parameters']:,}",
+                "s per epoch": f"{metrics['seconds'] / metrics['epochs']:.1f}",
+            }
         )
-    headings = ("run", "dev", "test", "best epoch", "epochs", "parameters", "s per epoch")
-    return Grid(headings, lines, "One seed each, archived in results/.")
+    if not lines:
+        return Grid((), [])
+    return replace(Grid.by_heading(lines), caption="One seed each, archived in results/.")

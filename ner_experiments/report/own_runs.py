@@ -36,6 +36,10 @@ class OwnRuns(Entry):
     """Runs of no published table, shown as a table of their own."""
 
     @property
+    def is_own(self) -> bool:
+        return True
+
+    @property
     def origin(self) -> Origin | None:
         """The provenance of its runs, which no one command has made."""
         made = super().origin

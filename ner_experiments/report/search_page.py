@@ -15,7 +15,7 @@ from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search, Trial, best_so_far, expected_best, varied_values
 from ner_experiments.report.entries import file_name
 from ner_experiments.report.run_plots import SMALL_HEIGHT
-from ner_experiments.report.site import Section, Site
+from ner_experiments.report.site import Head, Section, Site
 from ner_experiments.tables.plots import Plot
 from ner_experiments.utils.text import percent
 from ner_experiments.view import charts
@@ -95,18 +95,10 @@ def hours(search: Search) -> float:
 def write_all(site: Site, searches: Sequence[FoundSearch]) -> None:
     for each in searches:
         search = each.search
-        context = {
-            "heading": title(search),
-            "lead": f"{each.place} · {search.name}",
-            "variants": (),
-            "stand_ins": (),
-            "deviations": "",
-            "comparable": True,
-            "based_on": f"{len(search.ranked)} trials by dev {search.metric}, {search.sampler}.",
-            "sections": [section for section in sections(search) if section is not None],
-            "trail": [("Searches", "index.html#searches"), (search.name, "")],
-        }
-        site.write(each.page, "table.html", context)
+        based_on = f"{len(search.ranked)} trials by dev {search.metric}, {search.sampler}."
+        trail = [("Searches", "index.html#searches"), (search.name, "")]
+        head = Head(title(search), f"{each.place} · {search.name}", based_on, trail)
+        site.write_sections(each.page, head, sections(search))
 
 
 def sections(search: Search) -> list[Section | None]:

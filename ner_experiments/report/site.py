@@ -9,10 +9,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -25,15 +24,13 @@ from ner_experiments.runs.provenance import package_digest
 from ner_experiments.tables.plots import Plot
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.view import vega
-from ner_experiments.view.mentions import STYLE, Segment, Sentence, to_html
+from ner_experiments.view.mentions import STYLE, Segment, Sentence, to_html, visible
 from ner_experiments.view.table import Grid
 
 LIBRARY = "charts.js"
 """Script that draws the charts of all pages."""
 HEAD = 2000
 """Characters of a page that hold all it records of itself."""
-INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-"""Unicode categories of invisible characters and of those that change the direction of text."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +56,35 @@ class Section:
     folded: Sequence[tuple[str, str]] = ()
 
 
+@dataclass(frozen=True)
+class Head:
+    """What stands above the sections of a page.
+
+    based_on: what the page is made from. trail: name and address of the pages above it, and its own name. variants: the
+    same with other settings. deviations: settings that differ from the paper's. comparable: whether scores can be
+    compared with published ones. progress: how far a sweep is that has not ended, whose page reloads itself after
+    `seconds`.
+    """
+
+    heading: str
+    lead: str
+    based_on: str = ""
+    trail: Sequence[tuple[str, str]] = ()
+    variants: Sequence[tuple[str, str]] = ()
+    stand_ins: Sequence[str] = ()
+    deviations: str = ""
+    deviations_heading: str = ""
+    comparable: bool = True
+    progress: str = ""
+    seconds: float = 0.0
+
+
 class Site:
     """Pages of a folder. Pages depend on nothing but the results, `commit` and the code.
 
     Each page records in its head a digest of the inputs it was made from; while they are the same, it stays as it is.
     start: the page to open first. command: that which writes the pages. home: name of `index.html` in breadcrumbs.
+    ValueError if the folder holds anything else than an earlier report.
     """
 
     def __init__(
@@ -75,6 +96,8 @@ class Site:
         command: str = "report",
         home: str = "All tables",
     ):
+        if folder.exists() and any(folder.iterdir()) and not recorded(folder / "index.html", "start"):
+            raise ValueError(f"{folder}: expected a new folder, an empty one, or an older report")
         self.folder, self.commit, self.start = folder, commit and commit[:12], start
         self.command, self.home = command, home
         self.pages: dict[str, str | None] = {}
@@ -121,11 +144,16 @@ class Site:
 
     def write(self, name: str, template: str, context: Mapping[str, Any]) -> None:
         """Render a page; `finish` writes it to disk."""
-        known = {"inputs": self.digests.get(name, ""), "start": self.start}
+        known = {"inputs": self.digests.get(name, ""), "start": self.start, "trail": ()}
         self.pages[name] = self.environment.get_template(template).render({**known, **context})
 
-    def finish(self) -> list[Path]:
-        """Write the pages that changed, and delete those of an earlier report that are gone; returns all pages."""
+    def write_sections(self, name: str, head: Head, sections: Sequence[Section | None]) -> None:
+        """Render a page of those sections that are not None."""
+        context = {it.name: getattr(head, it.name) for it in fields(head)}
+        self.write(name, "table.html", context | {"sections": [it for it in sections if it is not None]})
+
+    def finish(self) -> Path:
+        """Write the pages that changed, and delete those of an earlier report that are gone; return the first page."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for name, text in self.pages.items():
             path = self.folder / name
@@ -139,7 +167,7 @@ class Site:
         for path in self.folder.glob("*.html"):
             if path.name not in self.pages:
                 path.unlink()
-        return [self.folder / name for name in self.pages]
+        return self.folder / self.start
 
 
 def has_library(folder: Path) -> bool:
@@ -185,14 +213,6 @@ def recorded(path: Path, name: str) -> str:
 
 def asset(name: str) -> str:
     return files("ner_experiments.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def visible(text: Any) -> str:
-    """The text with invisible characters replaced by their code points."""
-    return "".join(
-        f"⟨U+{ord(letter):04X}⟩" if unicodedata.category(letter) in INVISIBLE else letter
-        for letter in str(text)
-    )
 
 
 def tagged(segments: Sequence[Segment], types: Sequence[str]) -> Markup:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -20,38 +22,50 @@ from ner_experiments.report import (
 )
 from ner_experiments.report.announce import tracked
 from ner_experiments.report.entries import Entry, run_inputs
-from ner_experiments.report.site import Section, Site, has_library, inputs_digest, recorded
+from ner_experiments.report.site import Head, Section, Site, has_library, inputs_digest, recorded
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference
 
 log = logging.getLogger(__name__)
 
-MARK = "ner-experiments report"
-"""Text by which the index of an earlier report is recognized."""
-
 
 def write_report(
-    entries: Sequence[Entry],
+    entries: Iterable[Entry],
     results: Path | None,
     output: Path,
     commit: str | None,
-    own: Sequence[Entry] = (),
     searches: Sequence[search_page.FoundSearch] = (),
     stamp: str = "",
 ) -> Path:
     """Write the report and return the page to open first. ValueError if the folder holds something else.
 
-    results: where single runs are archived; None leaves them out. own: entries of runs that belong to no published
-    table. stamp: what `is_up_to_date` compares. Pages of an earlier report stay if they were made from the same inputs,
-    and are deleted if they no longer belong to the report. After an error the folder is unchanged.
+    results: where single runs are archived; None leaves them out. stamp: what `is_up_to_date` compares. Pages of an
+    earlier report stay if they were made from the same inputs, and are deleted if they no longer belong to the report.
+    After an error the folder is unchanged.
     """
-    check_replaceable(output)
-    everything = [*own, *entries]
-    start = first_page(everything)
-    site = Site(output, commit, start)
-    write_pages(site, entries, results, own, searches, stamp)
-    site.finish()
-    return output / start
+    entries = sorted(entries, key=lambda entry: not entry.is_own)
+    site = Site(output, commit, first_page(entries))
+    search_page.write_all(site, searches)
+    rows = row_pages(entries)
+    for row in rows.values():
+        row.maps = attention_page.write(site, row.name, row.runs, row.uses[0].label, row.uses[0].crumb)
+    written = []
+    for entry in tracked(entries, "writing table", attrgetter("name")):
+        try:
+            write_table(site, entry, variants(entry, entries), rows)
+            written.append(entry)
+        except (ValueError, OSError) as error:
+            if len(entries) == 1:
+                raise
+            log.warning("left out of the report: %s: %s", entry.name, error)
+    for row in rows.values():
+        row.uses = [use for use in row.uses if use.page in site.pages]
+    used = [row for row in rows.values() if row.uses]
+    for row in tracked(used, "writing row", lambda row: row.uses[0].label):
+        write_row(site, row)
+    site.are_current(["index.html"], (stamp, sorted({*site.pages, "index.html"})))
+    index_page.write(site, written, results, search_page.index_lines(searches))
+    return site.finish()
 
 
 def first_page(entries: Sequence[Entry]) -> str:
@@ -72,46 +86,6 @@ def is_up_to_date(output: Path, commit: str | None, stamp: str) -> Path | None:
     return output / recorded(index, "start")
 
 
-def check_replaceable(output: Path) -> None:
-    """Raise ValueError unless the folder is missing, empty, or an earlier report."""
-    if not output.exists():
-        return
-    index = output / "index.html"
-    if any(output.iterdir()) and not (index.is_file() and MARK in index.read_text(encoding="utf-8")):
-        raise ValueError(f"{output}: expected a new folder, an empty one, or an older report")
-
-
-def write_pages(
-    site: Site,
-    entries: Sequence[Entry],
-    results: Path | None,
-    own: Sequence[Entry],
-    searches: Sequence[search_page.FoundSearch] = (),
-    stamp: str = "",
-) -> None:
-    rows = row_pages([*own, *entries])
-    search_page.write_all(site, searches)
-    maps = {
-        name: page for name, row in rows.items() if (page := write_attention(site, name, *row)) is not None
-    }
-    errors_by_row = {name: RowErrors(uses[0].label, runs) for name, (runs, uses) in rows.items()}
-    every, failed = [*own, *entries], set[str]()
-    for entry in tracked(every, "writing table", attrgetter("name")):
-        try:
-            write_table(site, entry, variants(entry, entries), maps, errors_by_row)
-        except (ValueError, OSError) as error:
-            if len(every) == 1:
-                raise
-            log.warning("left out of the report: %s: %s", entry.name, error)
-            failed.add(entry.name)
-    own, entries = ([entry for entry in each if entry.name not in failed] for each in (own, entries))
-    rows = row_pages([*own, *entries])
-    for name in tracked([*rows], "writing row", lambda name: rows[name][1][0].label):
-        write_row(site, name, *rows[name], maps, errors_by_row[name])
-    site.are_current(["index.html"], (stamp, sorted({*site.pages, "index.html"})))
-    index_page.write(site, entries, results, own, search_page.index_lines(searches))
-
-
 class RowUse(NamedTuple):
     """A use of a row in a table: the table's source, its label, the table's page, stand-ins, and deviations."""
 
@@ -122,41 +96,59 @@ class RowUse(NamedTuple):
     deviations: str = ""
     deviations_heading: str = ""
 
+    @property
+    def crumb(self) -> tuple[str, str]:
+        return self.source, self.page
+
     def __str__(self) -> str:
         return f"{self.source}: {self.label}" + (f" (`{self.deviations}`)" if self.deviations else "")
 
 
-Rows = dict[str, tuple[dict[int, Run], list[RowUse]]]
-"""Runs by seed and uses of each row, by the name of its page."""
-Maps = Mapping[str, attention_page.AttentionPage]
-"""Attention pages by the name of the row's page."""
+@dataclass
+class RowPage:
+    """The page of an experiment, with the runs of all rows in all tables. maps: its page of attention maps."""
+
+    name: str
+    runs: dict[int, Run] = field(default_factory=dict)
+    uses: list[RowUse] = field(default_factory=list)
+    maps: attention_page.AttentionPage | None = None
+
+    @cached_property
+    def errors(self) -> RowErrors:
+        return RowErrors(self.uses[0].label, self.runs)
+
+    @property
+    def file(self) -> str:
+        return f"runs-{self.name}.html"
 
 
-def row_pages(entries: Sequence[Entry]) -> Rows:
-    """One page per experiment, with the runs of all its rows in all tables."""
-    rows: Rows = {}
+Rows = Mapping[str, RowPage]
+"""Pages of rows by their names."""
+
+
+def row_pages(entries: Iterable[Entry]) -> dict[str, RowPage]:
+    """The pages of all rows of the tables that have runs, by their names."""
+    rows: dict[str, RowPage] = {}
     for entry in entries:
         deviations = " ".join(entry.page.deviations)
-        for result in (*entry.page.results, *entry.page.analyzed):
-            if result.runs:
-                runs, uses = rows.setdefault(row_name(result), ({}, []))
-                runs.update(result.runs)
-                uses.append(
-                    RowUse(
-                        source=crumb(entry),
-                        label=result.row.label,
-                        page=f"{entry.name}.html",
-                        stand_ins=result.stand_ins,
-                        deviations=deviations,
-                        deviations_heading=entry.page.deviations_heading,
-                    )
-                )
+        for result in with_runs(entry):
+            row = rows.setdefault(row_name(result), RowPage(row_name(result)))
+            row.runs |= result.runs
+            use = RowUse(crumb(entry), result.row.label, f"{entry.name}.html", result.stand_ins)
+            row.uses.append(
+                use._replace(deviations=deviations, deviations_heading=entry.page.deviations_heading)
+            )
     return rows
+
+
+def with_runs(entry: Entry) -> list[Result]:
+    """The rows of a table and those that it analyzes, as far as they have runs."""
+    return [result for result in (*entry.page.results, *entry.page.analyzed) if result.runs]
 
 
 def row_name(result: Result) -> str:
     """Name of a row's page, from the identity of its first run."""
-    return f"runs-{next(iter(result.runs.values())).metrics['identity'][:12]}"
+    return str(next(iter(result.runs.values())).metrics["identity"][:12])
 
 
 def variants(entry: Entry, entries: Iterable[Entry]) -> list[tuple[str, str]]:
@@ -167,49 +159,40 @@ def variants(entry: Entry, entries: Iterable[Entry]) -> list[tuple[str, str]]:
     ]
 
 
-def write_table(
-    site: Site,
-    entry: Entry,
-    variants: Sequence[tuple[str, str]],
-    maps: Maps,
-    errors_by_row: Mapping[str, RowErrors],
-) -> None:
+def write_table(site: Site, entry: Entry, variants: Sequence[tuple[str, str]], rows: Rows) -> None:
     """Write the pages of a table, unless they were made from the same inputs."""
-    page = entry.page
-    names = [f"{entry.name}.html", *pair_pages(entry).values()]
-    if site.are_current(names, (entry.inputs, variants, attention_section(entry, maps))):
+    page, name = entry.page, f"{entry.name}.html"
+    maps = attention_page.section([rows[row_name(it)].maps for it in with_runs(entry)])
+    if site.are_current([name, *pair_pages(entry)], (entry.inputs, variants, maps)):
         return
-    links = {result.row.label: f"{row_name(result)}.html" for result in page.results if result.runs}
+    links = {it.row.label: rows[row_name(it)].file for it in page.results if it.runs}
+    analyzed = [(it.row.label, rows[row_name(it)].file) for it in page.analyzed if it.runs]
     title, lead = page.table.title, f"{page.table.source} · {page.table.name}"
     if page.table.is_sweep:
         title, lead = page.table.name, f"{page.table.title} · {page.table.source}"
-    sections = [
-        *table_page.sections(entry, links),
-        *error_sections(entry, errors_by_row),
-        pairs_section(site, entry),
-        attention_section(entry, maps),
-        table_page.xor_section(entry.page.trials) if entry.page.trials else None,
-        analyzed_rows_section(entry),
-        table_page.provenance_section(entry),
-    ]
-    site.write(
-        f"{entry.name}.html",
-        "table.html",
-        {
-            "heading": title,
-            "lead": lead,
-            "progress": entry.progress,
-            "seconds": entry.seconds,
-            "variants": variants,
-            "deviations": " ".join(page.deviations),
-            "deviations_heading": page.deviations_heading,
-            "stand_ins": page.stand_ins,
-            "comparable": all(result.comparable for result in page.results),
-            "based_on": table_page.based_on(entry),
-            "sections": [section for section in sections if section is not None],
-            "trail": [(crumb(entry), "")],
-        },
+    head = Head(
+        title,
+        lead,
+        table_page.based_on(entry.view),
+        trail=[(crumb(entry), "")],
+        variants=variants,
+        stand_ins=page.stand_ins,
+        deviations=" ".join(page.deviations),
+        deviations_heading=page.deviations_heading,
+        comparable=all(result.comparable for result in page.results),
+        progress=entry.progress,
+        seconds=entry.seconds,
     )
+    sections = [
+        *table_page.sections(entry.view, links),
+        *error_sections(entry, rows),
+        pairs_section(site, entry),
+        maps,
+        table_page.xor_section(page.trials) if page.trials else None,
+        Section("analyzed", "Analyzed rows", links=analyzed) if analyzed else None,
+        table_page.provenance_section(entry.origin),
+    ]
+    site.write_sections(name, head, sections)
 
 
 def crumb(entry: Entry) -> str:
@@ -217,38 +200,34 @@ def crumb(entry: Entry) -> str:
     return entry.page.table.name if entry.page.table.is_sweep else entry.page.table.source
 
 
-def error_sections(entry: Entry, errors_by_row: Mapping[str, RowErrors]) -> list[Section | None]:
+def error_sections(entry: Entry, rows: Rows) -> list[Section | None]:
     """Errors of the rows on each test set, compared with the row with the best published number."""
-    sections = []
-    for number, group in enumerate(groups(entry.page.results)):
-        rows = {result.row.label: errors_of(result, errors_by_row) for result in group}
-        sections.append(error_tables.table_section(rows, reference(group).row.label, number))
-    return sections
-
-
-def errors_of(result: Result, errors_by_row: Mapping[str, RowErrors]) -> RowErrors:
-    """Errors of a table's runs of a row. Its page can have more seeds, those of other tables."""
-    row = errors_by_row[row_name(result)]
-    return row if row.runs == result.runs else RowErrors(result.row.label, result.runs)
-
-
-def pair_pages(entry: Entry) -> dict[int, str]:
-    """Names of the pages of disagreements, by the number of the group of rows on one corpus."""
-    return {
-        number: f"{entry.name}-pairs-{number}.html"
+    return [
+        error_tables.table_section(
+            {result.row.label: errors_of(result, rows) for result in group},
+            reference(group).row.label,
+            number,
+        )
         for number, group in enumerate(groups(entry.page.results))
-        if len(group) > 1
-    }
+    ]
+
+
+def errors_of(result: Result, rows: Rows) -> RowErrors:
+    """Errors of a table's runs of a row. Its page can have more seeds, those of other tables."""
+    row = rows[row_name(result)]
+    return row.errors if row.runs == result.runs else RowErrors(result.row.label, result.runs)
+
+
+def pair_pages(entry: Entry) -> dict[str, Sequence[Result]]:
+    """The rows on each corpus with several, by the name of their page of disagreements."""
+    numbered = enumerate(groups(entry.page.results))
+    return {f"{entry.name}-pairs-{number}.html": group for number, group in numbered if len(group) > 1}
 
 
 def pairs_section(site: Site, entry: Entry) -> Section | None:
     """Write a page of disagreements for the rows on each corpus; return the links to them."""
     links = []
-    names = pair_pages(entry)
-    for number, group in enumerate(groups(entry.page.results)):
-        if number not in names:
-            continue
-        name = names[number]
+    for name, group in pair_pages(entry).items():
         data = group[0].data["name"]
         context = pair_page.context(group)
         head = {
@@ -263,65 +242,28 @@ def pairs_section(site: Site, entry: Entry) -> Section | None:
     return Section("pairs", "Correct in one row, wrong in another", [text], links=links) if links else None
 
 
-def write_attention(
-    site: Site, name: str, runs: dict[int, Run], uses: Sequence[RowUse]
-) -> attention_page.AttentionPage | None:
-    """Write the page of attention maps of a row of Att; None for other models, and without weights."""
-    run = attention_page.run_with_weights(runs)
-    if run is None:
-        return None
-    first = uses[0]
-    trail = [(first.source, first.page)]
-    page = name.replace("runs-", "attention-")
-    if site.are_current([f"{page}.html"], (run_inputs(run), first.label, trail)):
-        return attention_page.AttentionPage(f"{page}.html", attention_page.title(run, first.label))
-    return attention_page.write(site, page, run, first.label, trail)
-
-
-def attention_section(entry: Entry, maps: Maps) -> Section | None:
-    """Links to the attention maps of the table's rows and of the rows that it analyzes."""
-    names = [row_name(result) for result in (*entry.page.results, *entry.page.analyzed) if result.runs]
-    pages = [maps[name] for name in names if name in maps]
-    return attention_page.section(pages) if pages else None
-
-
-def analyzed_rows_section(entry: Entry) -> Section | None:
-    """Links to the runs that an analysis is made from."""
-    links = [(result.row.label, f"{row_name(result)}.html") for result in entry.page.analyzed if result.runs]
-    return Section("analyzed", "Analyzed rows", links=links) if links else None
-
-
-def write_row(
-    site: Site, name: str, runs: dict[int, Run], uses: Sequence[RowUse], maps: Maps, row_errors: RowErrors
-) -> None:
+def write_row(site: Site, row: RowPage) -> None:
     """Write the page of a row's runs. Deviations are shown only if it deviates from the paper in all tables."""
-    first = uses[0]
-    if site.are_current(
-        [f"{name}.html"], ({seed: run_inputs(run) for seed, run in runs.items()}, uses, maps.get(name))
-    ):
+    first = row.uses[0]
+    inputs = {seed: run_inputs(run) for seed, run in row.runs.items()}
+    if site.are_current([row.file], (inputs, row.uses, row.maps)):
         return
-    data = next(iter(runs.values())).metrics["data"]["name"]
-    number = f"{len(runs)} runs" if len(runs) > 1 else "One run"
-    sections = [
-        *row_page.sections(runs),
-        *error_tables.row_sections(row_errors),
-        attention_page.section([maps[name]]) if name in maps else None,
-        row_page.worst_section(row_errors),
-        row_page.settings_section(runs),
-    ]
-    site.write(
-        f"{name}.html",
-        "table.html",
-        {
-            "heading": first.label,
-            "lead": f"{number} on {data} · {name.removeprefix('runs-')}",
-            "variants": (),
-            "stand_ins": first.stand_ins,
-            "deviations": first.deviations if all(use.deviations for use in uses) else "",
-            "deviations_heading": first.deviations_heading,
-            "comparable": True,
-            "based_on": f"Row of {'; '.join(map(str, uses))}.",
-            "sections": [section for section in sections if section is not None],
-            "trail": [(first.source, first.page), (first.label, "")],
-        },
+    data = next(iter(row.runs.values())).metrics["data"]["name"]
+    number = f"{len(row.runs)} runs" if len(row.runs) > 1 else "One run"
+    head = Head(
+        first.label,
+        f"{number} on {data} · {row.name}",
+        f"Row of {'; '.join(map(str, row.uses))}.",
+        trail=[first.crumb, (first.label, "")],
+        stand_ins=first.stand_ins,
+        deviations=first.deviations if all(use.deviations for use in row.uses) else "",
+        deviations_heading=first.deviations_heading,
     )
+    sections = [
+        *row_page.sections(row.runs),
+        *error_tables.row_sections(row.errors),
+        attention_page.section([row.maps]),
+        row_page.worst_section(row.errors),
+        row_page.settings_section(row.runs),
+    ]
+    site.write_sections(row.file, head, sections)

@@ -32,6 +32,8 @@ STYLE = "\n".join(
 """CSS of the marks that `to_html` makes."""
 JOINERS = frozenset("\u200c\u200d")
 """Zero-width joiners, which emoji and some scripts need."""
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+"""Unicode categories of invisible characters and of those that change the direction of text."""
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Characters that move the cursor of a terminal, end a line, or turn the direction of what follows."""
 
@@ -101,6 +103,14 @@ def escaped(match: re.Match[str]) -> str:
 def as_written(text: str) -> str:
     """The text with control characters as they are written in Python."""
     return CONTROLS.sub(escaped, text)
+
+
+def visible(text: object) -> str:
+    """The text with invisible characters replaced by their code points."""
+    return "".join(
+        f"⟨U+{ord(letter):04X}⟩" if unicodedata.category(letter) in INVISIBLE else letter
+        for letter in str(text)
+    )
 
 
 def to_html(

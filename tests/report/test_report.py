@@ -10,10 +10,11 @@ from in_process import Ner
 from places import RESULTS
 
 from ner_experiments.main import cli
-from ner_experiments.report import entries, write
+from ner_experiments.report import write
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import scores as figures
+from ner_experiments.tables.table_view import TableView
 from ner_experiments.view.table import Grid
 
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3"
@@ -157,10 +158,10 @@ def test_a_table_that_cannot_be_read_does_not_end_the_others(
 ) -> None:
     sections = write.table_page.sections
 
-    def broken(entry: entries.Entry, links: dict[str, str]) -> object:
-        if entry.page.table.name == "yang2020_table12":
+    def broken(view: TableView, links: dict[str, str]) -> object:
+        if view.page.table.name == "yang2020_table12":
             raise ValueError("broken")
-        return sections(entry, links)
+        return sections(view, links)
 
     monkeypatch.setattr(write.table_page, "sections", broken)
     tables = ["yang2020_table12", "yang2020_table13"]

@@ -7,10 +7,10 @@ import drawn
 import pytest
 
 from ner_experiments.report import run_plots, table_page
-from ner_experiments.report.entries import Entry
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.table_view import TableView
 
 TABLE = spec.load("huang2015_table2")
 ROWS = {row.label: row for row in TABLE.rows}
@@ -67,10 +67,10 @@ def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
 
 
 def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
-    section = table_page.cost_section(Entry(page), {})
+    section = table_page.cost_section(TableView(page), {})
     assert section is not None
     assert [plot.title for plot in section.plots] == [plot.title for plot in run_plots.cost_plots(page)]
-    alone = table_page.cost_section(Entry(Page(TABLE, page.results[:2])), {})
+    alone = table_page.cost_section(TableView(Page(TABLE, page.results[:2])), {})
     assert alone is not None
     assert alone.plots == []
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from toy_rows import finish
 
-from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.report import entries, index_page, write
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs.archived_run import ArchivedRun
@@ -60,13 +59,13 @@ def test_the_index_counts_a_run_once_and_names_papers_by_all_their_authors(tmp_p
 
 def test_rows_that_an_analysis_alone_speaks_of_have_their_page() -> None:
     rows = write.row_pages([analysed("a", s1=(3, 1))])
-    assert [places[0].label for _, places in rows.values()] == ["OntoNotes, Baseline", "OntoNotes, Cross"]
+    assert [row.uses[0].label for row in rows.values()] == ["OntoNotes, Baseline", "OntoNotes, Cross"]
 
 
 def test_errors_of_a_table_are_those_of_its_own_runs() -> None:
     """The page of a row has the runs of all tables."""
     one, more = analysed("a", s1=(3, 1)), analysed("a", s1=(3, 1), s2=(5, 1))
-    rows = {name: RowErrors("", runs) for name, (runs, _) in write.row_pages([one, more]).items()}
+    rows = write.row_pages([one, more])
     for entry, seeds in ((one, [1]), (more, [1, 2])):
         for result in entry.page.analyzed:
             if result.runs:

@@ -38,7 +38,7 @@ def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_pa
         assert result.scores == {seed: run.score for seed, run in result.runs.items()}
         assert [*result.runs] == [1, 2]
     assert {run.folder for run in entry.runs} == set(folders)
-    (table,) = table_page.results_section(entry, {}).grids
+    (table,) = table_page.results_section(entry.view, {}).grids
     assert table.headings == ["", "mean", "95 %", "parameters", "s per epoch"]
     assert [line[0] for line in table.lines] == labels(entry)
     assert (entry.missing, entry.off, entry.page.places) == (0, 0, ("outputs/demo",))

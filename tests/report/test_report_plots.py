@@ -9,11 +9,11 @@ import pytest
 
 from ner_experiments.analysis.row_errors import Mean, MeanBucket
 from ner_experiments.report import error_tables, run_plots, table_page
-from ner_experiments.report.entries import Entry
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import plots, spec
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
+from ner_experiments.tables.table_view import TableView
 from ner_experiments.view import vega
 
 
@@ -60,7 +60,7 @@ def test_learning_curves_have_one_scale_for_each_corpus_and_the_page_says_so() -
     in_turn = [chunks[0], names[0], chunks[1], names[1]]
     results = tuple(Result(row, runs=runs) for row, runs in zip(rows, in_turn, strict=True))
     table = spec.load("huang2015_table2")
-    section = table_page.curves_section(Entry(Page(table, results)))
+    section = table_page.curves_section(TableView(Page(table, results)))
     assert section is not None
     assert [plot.title for plot in section.plots] == [rows[n].label for n in (0, 2, 1, 3)]
     ticks = [drawn.domain(plot.chart, "y") for plot in section.plots]
@@ -69,7 +69,7 @@ def test_learning_curves_have_one_scale_for_each_corpus_and_the_page_says_so() -
     assert min(ticks[0]) >= 90
     assert max(ticks[2]) <= 91
     assert section.texts[0].endswith("Rows on one corpus share one scale: first conll2000, then conll2003.")
-    one = table_page.curves_section(Entry(Page(table, results[::2])))
+    one = table_page.curves_section(TableView(Page(table, results[::2])))
     assert one is not None
     assert one.texts[0].endswith("All rows share one scale.")
 

@@ -4,8 +4,6 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -171,10 +169,9 @@ def test_text_and_report_have_the_effects_the_pairs_within_a_level_and_the_matri
     )
     assert "Of all 15 pairs of rows, for whose number p is corrected, those that differ in one" in text
     assert "All 15 pairs of rows, corrected for their number" in text
-    entry: Any = SimpleNamespace(view=view, page=of)
-    (section,) = effects_sections(entry)
+    (section,) = effects_sections(view)
     assert (section.key, len(section.grids), len(section.plots)) == ("effects", 2, 1)
-    pairs = differences_section(entry)
+    pairs = differences_section(view)
     assert pairs is not None
     assert [len(grid.lines) for grid in pairs.grids] == [9, 6]
 

@@ -11,7 +11,6 @@ from tiny_runs import METRICS
 from toy_rows import TOY, finish
 
 from ner_experiments.report import table_page
-from ner_experiments.report.entries import Entry
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import FindRuns, corpora_in
@@ -73,7 +72,7 @@ def test_runs_of_both_places_are_one_row_and_those_of_other_files_are_left_out()
 
 
 def test_why_runs_do_not_count_is_said() -> None:
-    found = Entry(page_of(TABLE, [at(refused)]))
+    found = TableView(page_of(TABLE, [at(refused)]))
     assert "outputs/run read other files" in str(table_page.results_section(found, {}).points)
     assert "No run of this table counts" in table_page.based_on(found)
     assert find(FIRST, [refused]) == Result(FIRST.row, missing="outputs/run read other files")

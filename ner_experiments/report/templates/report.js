@@ -111,6 +111,7 @@ function fitted(panel, width) {
     const longest = Math.max(...channel.scale.domain.map((name) => name.length));
     channel.legend.columns = Math.max(1, Math.floor(room / (6.4 * longest + 44)));
   }
+  if (panel.width) return panel;
   return {...panel, width: "container", autosize: {type: "fit-x", contains: "padding"}};
 }
 
