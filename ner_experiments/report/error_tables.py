@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ner_experiments.analysis.breakdown import SEEN
+from ner_experiments.analysis.archive import f1_by_mention
+from ner_experiments.analysis.breakdown import LENGTH, SEEN, TYPE
 from ner_experiments.analysis.error_grids import (
     HEADINGS,
     bar,
+    bar_cells,
     calibration_grid,
     confusion_grid,
     groups_grid,
@@ -24,8 +26,7 @@ from ner_experiments.analysis.row_errors import (
     explain_intervals,
 )
 from ner_experiments.analysis.sentences import NAMES
-from ner_experiments.analysis.statistics import Summary, difference
-from ner_experiments.report.row_page import length_section, type_section
+from ner_experiments.analysis.statistics import Summary, difference, summarize
 from ner_experiments.report.run_plots import bar_plot, group_plot, reliability
 from ner_experiments.report.site import Section
 from ner_experiments.tables.plots import Plot
@@ -56,7 +57,10 @@ MAX_DRAWN = 14
 """Rows of a table whose F1 by group is drawn."""
 MAX_CALIBRATED = 20
 """Run folders of a row whose calibration is shown."""
-NOT_ARCHIVED = "These runs were archived without errors: no kinds, no confusion, no calibration."
+NOT_ARCHIVED = (
+    "These runs were archived without errors: no kinds, no confusion, no calibration. Intervals are 95 % t-intervals "
+    "over seeds."
+)
 DIFFERENCES = "Differences are computed as those between rows above, with Welch t intervals."
 
 
@@ -168,9 +172,10 @@ def group_sections(row: RowErrors) -> list[Section | None]:
     """F1 by group of mentions. Runs archived without errors have F1 by type and length alone."""
     breakdown = {name: groups for name, groups in row.breakdown.items() if groups}
     if not breakdown:
-        without_errors = any(errors.outcomes is None for errors in row.errors.values())
-        reason = Section("archived", "Errors", [NOT_ARCHIVED]) if without_errors else None
-        return [type_section(row.runs), length_section(row.runs), reason]
+        if all(errors.outcomes is not None for errors in row.errors.values()):
+            return []
+        known = [plot for name in (TYPE, LENGTH) if (plot := known_plot(row, name)) is not None]
+        return [Section("archived", "Errors", [NOT_ARCHIVED], plots=known)]
     plots = [breakdown_plot(name, groups) for name, groups in breakdown.items()]
     means = [bucket.f1 for groups in breakdown.values() for bucket in groups.values()]
     texts = [f"{explain_intervals(means)} {SEEN_TEXT if SEEN in breakdown else ''}".rstrip()]
@@ -181,6 +186,16 @@ def breakdown_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
     """F1 of each group as bars."""
     bars = [bar(group, bucket.f1) for group, bucket in groups.items()]
     return bar_plot(bars, "test F1", f"F1 by {HEADINGS.get(name, name)}", groups_grid(name, groups))
+
+
+def known_plot(row: RowErrors, name: str) -> Plot | None:
+    """F1 of each group as bars, from what runs archived without errors have."""
+    runs = [f1_by_mention(run, name) for run in row.runs.values()]
+    scores = {group: [f1[group] for f1 in runs if group in f1] for f1 in runs for group in f1}
+    means = {group: summarize(of_group).within(0.0, 100.0) for group, of_group in scores.items()}
+    bars = [Value(group, it.mean, it.low, it.high) for group, it in means.items()]
+    grid = Grid((HEADINGS[name], "F1", "95 % of F1"), [*map(bar_cells, bars)])
+    return bar_plot(bars, "test F1", f"F1 by {HEADINGS[name]}", grid) if bars else None
 
 
 def confusion_section(confusion: MeanConfusion | None) -> Section | None:

@@ -1,28 +1,19 @@
-"""Sections of a row's page: seeds, learning curves, gradients, types and lengths, settings, and worst sentences."""
+"""Sections of a row's page: seeds, learning curves, gradients, settings, and worst sentences."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 
-from ner_experiments.analysis import archive
 from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.analysis.sentences import NAMES, by_kind, types_of, with_sentences
-from ner_experiments.analysis.statistics import summarize
-from ner_experiments.report.run_plots import (
-    BAND_TEXT,
-    MAX_SEEDS,
-    bar_plot,
-    dev_and_loss_curves,
-    line_plot,
-)
+from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, dev_and_loss_curves, line_plot
 from ner_experiments.report.site import Section
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run
-from ner_experiments.view.cells import interval
-from ner_experiments.view.charts import Value
+from ner_experiments.utils.text import percent
 from ner_experiments.view.table import Grid
 
 Runs = Mapping[int, Run]
@@ -35,7 +26,6 @@ ERRORS_EXPLAINED = {
     "mentions": "an error is a missing or a spurious mention.",
     "tags": "an error is a wrong tag. Wrong tags are marked.",
 }
-OVER_SEEDS = "Means and 95 % t-intervals over seeds, on the same test set."
 GRADIENTS = (
     ("Gradient of each part's weights", "weights", "norm"),
     ("Gradient of each layer's output", "layer", "norm"),
@@ -47,26 +37,18 @@ GRADIENTS_EXPLAINED = "Means over the recorded steps of an epoch, before clippin
 
 def sections(runs: Runs) -> list[Section | None]:
     """Seeds, learning curves and gradients; None for those without content."""
-    return [seeds_section(runs), curves_section(runs), gradients_section(runs)]
+    curves = [BAND_TEXT] if len(runs) > MAX_SEEDS else []
+    return [
+        seeds_section(runs),
+        Section("curves", "Learning curves", curves, plots=[dev_and_loss_curves(runs)]),
+        gradients_section(runs),
+    ]
 
 
 def seeds_section(runs: Runs) -> Section:
     """Scores and cost of each run."""
-    first = next(iter(runs.values()))
-    mentions = first.metrics["task"] == "mentions"
-    names = ("precision", "recall", "f1") if mentions else ("accuracy",)
-    labels = [name.replace("f1", "F1") for name in (first.primary_metric, *names)]
-    headings = [
-        "seed",
-        f"dev {labels[0]}",
-        *(f"test {name}" for name in labels[1:]),
-        "best epoch",
-        "epochs",
-        "minutes",
-        "tokens per s",
-    ]
-    lines = [seed_line(seed, run, names) for seed, run in runs.items()]
-    return Section("seeds", "Seeds", grids=[Grid(headings, lines, f"Each run; {test_protocol(runs)}")])
+    grid = Grid.by_heading([seed_line(seed, run) for seed, run in runs.items()])
+    return Section("seeds", "Seeds", grids=[replace(grid, caption=f"Each run; {test_protocol(runs)}")])
 
 
 def test_protocol(runs: Runs) -> str:
@@ -77,69 +59,18 @@ def test_protocol(runs: Runs) -> str:
     return "the test set was scored once"
 
 
-def seed_line(seed: int, run: Run, names: Sequence[str]) -> list[str]:
-    metrics = run.metrics
-    return [
-        f"{seed}",
-        f"{100 * metrics['dev'][run.primary_metric]:.2f}",
-        *(f"{100 * metrics['test'][name]:.2f}" for name in names),
-        f"{metrics['best_epoch']}",
-        f"{metrics['epochs']}",
-        f"{metrics['seconds'] / 60:.1f}",
-        f"{metrics['tokens_per_second']:,.0f}",
-    ]
-
-
-def curves_section(runs: Runs) -> Section:
-    texts = [BAND_TEXT] if len(runs) > MAX_SEEDS else []
-    return Section("curves", "Learning curves", texts, plots=[dev_and_loss_curves(runs)])
-
-
-def type_section(runs: Runs) -> Section | None:
-    """F1 of each type, from the metrics of the runs."""
-    types = {seed: run.metrics["test"].get("types", {}) for seed, run in runs.items()}
-    names = sorted({name for of_run in types.values() for name in of_run})
-    if not names:
-        return None
-    lines, bars = [], []
-    for name in names:
-        reports = [of_run[name] for of_run in types.values() if name in of_run]
-        parts = {
-            key: summarize(100 * report[key] for report in reports).within(0.0, 100.0)
-            for key in ("precision", "recall", "f1")
-        }
-        lines.append(
-            [
-                name,
-                *(f"{part.mean:.2f}" for part in parts.values()),
-                interval(parts["f1"]),
-                f"{reports[0]['gold']:,}",
-            ]
-        )
-        bars.append(Value(name, parts["f1"].mean, parts["f1"].low, parts["f1"].high))
-    grid = Grid(("type", "precision", "recall", "F1", "95 % of F1", "gold mentions"), lines)
-    plot = bar_plot(bars, "test F1", "F1 by type", grid)
-    return Section("types", "By type", [OVER_SEEDS], plots=[plot])
-
-
-def length_section(runs: Runs) -> Section | None:
-    """F1 by length of mention, as in table 4 of Li, Fu & Ma (2020)."""
-    first = next(iter(runs.values()))
-    if first.metrics["task"] != "mentions":
-        return None
-    f1 = {seed: archive.f1_by_mention(run, "length") for seed, run in runs.items()}
-    names = list(dict.fromkeys(name for of_run in f1.values() for name in of_run))
-    if not names:
-        return None
-    means = [
-        summarize(of_run[name] for of_run in f1.values() if name in of_run).within(0.0, 100.0)
-        for name in names
-    ]
-    bars = [Value(name, mean.mean, mean.low, mean.high) for name, mean in zip(names, means, strict=True)]
-    lines = [[bar.row, f"{bar.value:.2f}", interval(bar)] for bar in bars]
-    grid = Grid(("tokens", "F1", "95 %"), lines)
-    plot = bar_plot(bars, "test F1", "F1 by length of mention in tokens", grid)
-    return Section("lengths", "By length of mention", [OVER_SEEDS], plots=[plot])
+def seed_line(seed: int, run: Run) -> dict[str, str]:
+    metrics, primary = run.metrics, run.primary_metric
+    names = ("precision", "recall", "f1") if metrics["task"] == "mentions" else ("accuracy",)
+    return {
+        "seed": f"{seed}",
+        f"dev {primary.replace('f1', 'F1')}": percent(metrics["dev"][primary]),
+        **{f"test {name.replace('f1', 'F1')}": percent(metrics["test"][name]) for name in names},
+        "best epoch": f"{metrics['best_epoch']}",
+        "epochs": f"{metrics['epochs']}",
+        "minutes": f"{metrics['seconds'] / 60:.1f}",
+        "tokens per s": f"{metrics['tokens_per_second']:,.0f}",
+    }
 
 
 def gradients_section(runs: Runs) -> Section | None:
@@ -151,7 +82,8 @@ def gradients_section(runs: Runs) -> Section | None:
         if not run.archived and (run.folder / artifacts.GRADIENTS).exists()
     ]
     for seed, path in recorded[:MAX_SEEDS]:
-        rows = read_rows(path)
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
         for title, kind, column in GRADIENTS:
             if by_epoch := values_by_epoch(rows, kind, column):
                 plots.append(line_plot(by_epoch, column, f"{title}, seed {seed}"))
@@ -159,11 +91,6 @@ def gradients_section(runs: Runs) -> Section | None:
     if len(recorded) > MAX_SEEDS:
         text += f" The first {MAX_SEEDS} of {len(recorded)} seeds."
     return Section("gradients", "Gradients", [text], plots=plots) if plots else None
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def values_by_epoch(rows: Sequence[Mapping[str, str]], kind: str, column: str) -> list[dict[str, float]]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import TypeVar
 
 from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.runs.run import Run
@@ -30,7 +29,6 @@ MAX_SEEDS, MAX_EPOCHS = 12, 60
 """Limits of the seeds that have a line each, where more are drawn as a band, and of the lines of a table."""
 SMALL_HEIGHT = 150
 BAND_TEXT = f"Of more than {MAX_SEEDS} seeds: the mean, and a band from the lowest to the highest."
-Item = TypeVar("Item")
 
 
 def bar_plot(rows: Sequence[Value], unit: str, title: str, grid: Grid) -> Plot:
@@ -154,20 +152,19 @@ class Curves:
     label: str
 
     @cached_property
-    def lines(self) -> dict[int, tuple[list[float], list[float]]]:
-        """Epochs and values by seed."""
-        by_seed = {}
-        for seed, run in self.runs.items():
-            rows = [row for row in run.epochs() if self.column in row]
-            by_seed[seed] = [row["epoch"] for row in rows], [self.factor * row[self.column] for row in rows]
-        return by_seed
+    def lines(self) -> dict[int, dict[float, float]]:
+        """Values by epoch, by seed."""
+        return {
+            seed: {row["epoch"]: self.factor * row[self.column] for row in run.epochs() if self.column in row}
+            for seed, run in self.runs.items()
+        }
 
     @cached_property
     def band(self) -> list[tuple[float, float, float, float]]:
         """Epoch, lowest value, mean and highest value of the seeds that have a finite value there."""
         by_epoch: dict[float, list[float]] = {}
-        for epochs, values in self.lines.values():
-            for epoch, value in zip(epochs, values, strict=True):
+        for line in self.lines.values():
+            for epoch, value in line.items():
                 if math.isfinite(value):
                     by_epoch.setdefault(epoch, []).append(value)
         return [(epoch, min(them), fmean(them), max(them)) for epoch, them in sorted(by_epoch.items())]
@@ -183,7 +180,7 @@ class Curves:
         return [
             Point(x, y, f"{seed}", marked=x == self.runs[seed].metrics.get("best_epoch"))
             for seed, line in self.lines.items()
-            for x, y in zip(*line, strict=True)
+            for x, y in line.items()
         ]
 
 
@@ -194,13 +191,7 @@ def dev_curve(runs: Mapping[int, Run]) -> Curves:
 
 def curve_limits(rows: Sequence[Mapping[int, Run]]) -> tuple[float, float]:
     """Axis limits that hold all dev scores, with a margin."""
-    values = [
-        100 * row[f"dev_{run.primary_metric}"]
-        for runs in rows
-        for run in runs.values()
-        for row in run.epochs()
-        if f"dev_{run.primary_metric}" in row
-    ]
+    values = [value for runs in rows for line in dev_curve(runs).lines.values() for value in line.values()]
     if not values:
         return 0.0, 100.0
     margin = max(1.0, 0.05 * (max(values) - min(values)))
@@ -209,32 +200,15 @@ def curve_limits(rows: Sequence[Mapping[int, Run]]) -> tuple[float, float]:
 
 def curve_grid(runs: Mapping[int, Run]) -> Grid:
     """Dev scores by epoch and seed, or their range if these are many; only every n-th epoch of long runs."""
+    curves = dev_curve(runs)
     if len(runs) > MAX_SEEDS:
-        return band_grid(dev_curve(runs))
-    curves = {
-        seed: {
-            int(row["epoch"]): 100 * row[f"dev_{run.primary_metric}"]
-            for row in run.epochs()
-            if f"dev_{run.primary_metric}" in row
-        }
-        for seed, run in runs.items()
-    }
-    epochs = sorted({epoch for curve in curves.values() for epoch in curve})
-    lines = [
-        [f"{epoch}", *(f"{curve[epoch]:.2f}" if epoch in curve else "" for curve in curves.values())]
-        for epoch in thinned(epochs)
-    ]
-    return Grid(["epoch", *(f"seed {seed}" for seed in curves)], lines)
-
-
-def band_grid(curves: Curves) -> Grid:
-    lines = [
-        [f"{epoch:.0f}", *(f"{value:.2f}" for value in values)] for epoch, *values in thinned(curves.band)
-    ]
-    return Grid(["epoch", "lowest", "mean", "highest"], lines)
-
-
-def thinned(epochs: Sequence[Item]) -> Sequence[Item]:
-    """Every n-th epoch, such that they are no more than `MAX_EPOCHS`."""
-    step = -(-len(epochs) // MAX_EPOCHS) or 1
-    return epochs[step - 1 :: step]
+        headings, lines = ["lowest", "mean", "highest"], curves.band
+    else:
+        headings = [f"seed {seed}" for seed in runs]
+        epochs = sorted({epoch for line in curves.lines.values() for epoch in line})
+        lines = [(epoch, *(line.get(epoch) for line in curves.lines.values())) for epoch in epochs]
+    step = -(-len(lines) // MAX_EPOCHS) or 1
+    thinned = lines[step - 1 :: step]
+    return Grid(
+        ["epoch", *headings], [[f"{epoch:.0f}", *map(cells.points, values)] for epoch, *values in thinned]
+    )

@@ -102,15 +102,9 @@ def write_all(site: Site, searches: Sequence[FoundSearch]) -> None:
 
 
 def sections(search: Search) -> list[Section | None]:
-    if not search.ranked:
-        return [failed_section(search), origin_section(search)]
-    return [
-        best_section(search),
-        settings_section(search),
-        expected_section(search),
-        failed_section(search),
-        origin_section(search),
-    ]
+    ranked = [best_section(search)] if search.ranked else []
+    compared = [settings_section(search), expected_section(search)] if len(search.ranked) > 1 else []
+    return [*ranked, *compared, failed_section(search), origin_section(search)]
 
 
 def best_section(search: Search) -> Section:
@@ -137,10 +131,8 @@ def score_cell(trial: Trial) -> str:
     return percent(trial.score) if len(trial.scores) == 1 else f"{percent(trial.score)} ({scores})"
 
 
-def settings_section(search: Search) -> Section | None:
+def settings_section(search: Search) -> Section:
     """Dev score by the values of each setting, and the importance of the settings."""
-    if len(search.ranked) < 2:
-        return None
     texts, grids = [], []
     if search.importance:
         shares = sorted(search.importance.items(), key=lambda item: -item[1])
@@ -151,12 +143,14 @@ def settings_section(search: Search) -> Section | None:
     return Section("settings", "Settings", texts, grids, plots, small=True)
 
 
-def expected_section(search: Search) -> Section | None:
-    if len(search.ranked) < 2:
-        return None
-    return Section(
-        "expected", "Expected best score by number of trials", [EXPECTED], plots=[expected_plot(search)]
-    )
+def expected_section(search: Search) -> Section:
+    best = [100 * score for score in expected_best(search.scores)]
+    points = [Point(number, score) for number, score in enumerate(best, start=1)]
+    metric = f"dev {search.metric}"
+    grid = Grid(("trials", f"expected best {metric}"), [[f"{n}", f"{score:.2f}"] for n, score, *_ in points])
+    panel = charts.lines(points, "trials", metric)
+    drawn = plot(search, "Expected best dev score", "trials", panel, grid)
+    return Section("expected", "Expected best score by number of trials", [EXPECTED], plots=[drawn])
 
 
 def failed_section(search: Search) -> Section | None:
@@ -199,34 +193,17 @@ def history_plot(search: Search) -> Plot:
     return plot(search, "Dev score of each trial, and the best so far", "trial", panel, grid)
 
 
-def expected_plot(search: Search) -> Plot:
-    best = [100 * score for score in expected_best(search.scores)]
-    grid = Grid(
-        ("trials", f"expected best dev {search.metric}"),
-        [[f"{n}", f"{score:.2f}"] for n, score in enumerate(best, start=1)],
-    )
-    points = [Point(number, score) for number, score in enumerate(best, start=1)]
-    panel = charts.lines(points, "trials", f"dev {search.metric}")
-    return plot(search, "Expected best dev score", "trials", panel, grid)
-
-
 def setting_plot(search: Search, number: int) -> Plot:
     """Dev score by the value of one setting, on a logarithmic axis if its range is logarithmic."""
-    key = search.keys[number]
+    key, metric = search.keys[number], f"dev {search.metric}"
     values = [varied_values(trial)[number] for trial in search.ranked]
     scores = [100 * (trial.score or 0.0) for trial in search.ranked]
-    grid = Grid(
-        (key, f"dev {search.metric}"),
-        [[value, f"{score:.2f}"] for value, score in zip(values, scores, strict=True)],
-    )
+    grid = Grid((key, metric), [[it, f"{score:.2f}"] for it, score in zip(values, scores, strict=True)])
     numbers = numbers_of(values)
-    if numbers is None:
-        ranked = sorted(zip(values, scores, strict=True))
-        points = [Point(value, score) for value, score in ranked]
-    else:
-        points = [Point(x, score) for x, score in zip(numbers, scores, strict=True)]
     log = numbers is not None and "log" in search.ranges[number].partition("=")[2] and min(numbers) > 0
-    panel = charts.lines(points, key, f"dev {search.metric}", line="", log_x=log, height=SMALL_HEIGHT)
+    pairs = zip(numbers, scores, strict=True) if numbers else sorted(zip(values, scores, strict=True))
+    points = [Point(x, score) for x, score in pairs]
+    panel = charts.lines(points, key, metric, line="", log_x=log, height=SMALL_HEIGHT)
     return plot(search, key, key, panel, grid)
 
 
