@@ -69,10 +69,11 @@ class WrongSentence:
         }
 
     def shown(self, types: Sequence[str]) -> Sentence:
-        names = [NAMES[name] for name in NAMES if self.kinds[name]]
+        kinds = [name for name in NAMES if self.kinds[name]]
+        names = [NAMES[name] for name in kinds]
         errors = f"{self.errors:.1f}".removesuffix(".0")
         title = f"Sentence {self.number}, errors: {errors}" + f" ({', '.join(names)})" * bool(names)
-        return sentence(title, [("predicted", self.by_seed)], self.task, types, [*self.kinds])
+        return sentence(title, [("predicted", self.by_seed)], self.task, types, kinds)
 
 
 def wrong_sentences(runs: Mapping[int, Run]) -> list[WrongSentence]:
