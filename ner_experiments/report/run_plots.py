@@ -201,6 +201,7 @@ def curve_limits(rows: Sequence[Mapping[int, Run]]) -> tuple[float, float]:
 def curve_grid(runs: Mapping[int, Run]) -> Grid:
     """Dev scores by epoch and seed, or their range if these are many; only every n-th epoch of long runs."""
     curves = dev_curve(runs)
+    lines: Sequence[tuple[float | None, ...]]
     if len(runs) > MAX_SEEDS:
         headings, lines = ["lowest", "mean", "highest"], curves.band
     else:
