@@ -42,59 +42,6 @@ def test_mentions_that_disagree_with_their_text_are_noted(tmp_path: Path) -> Non
     )
 
 
-def test_mentions_of_dev_and_test_leave_tokens_and_sentences_as_they_are(tmp_path: Path) -> None:
-    text = "Bob saw Who? What? When? at ten in preOslo or  Lima."
-    entities = [
-        [8, 24, "WORK"],
-        [38, 42, "LOC"],
-        [46, 51, "LOC"],
-        [0, 3, "PER"],
-        [45, 47, "X"],
-        [0, 3, "PER"],
-    ]
-    path = lines_of(tmp_path / "a.jsonl", {"text": text, "entities": entities})
-    bare = lines_of(tmp_path / "b.jsonl", {"text": text, "entities": []})
-    for split in ("dev", "test"):
-        for misaligned in ("refuse", "split", "expand", "skip"):
-            found = corpus("jsonl", {split: path}, misaligned=misaligned).read()[split]
-            expected = corpus("jsonl", {split: bare}).read()[split]
-            assert [it.words for it in found] == [it.words for it in expected]
-            assert [tag for it in found for tag in it.tags if tag != "O"] == ["B-PER", "B-LOC"]
-            assert missing(found) == [
-                ("WORK", ("Who", "?", "What", "?", "When", "?"), "cross the end of a sentence"),
-                ("LOC", ("Oslo",), "start or end inside a token"),
-                ("X", ("",), "cover no token"),
-            ]
-
-
-def test_which_of_nested_mentions_is_gold_does_not_depend_on_the_tokens(tmp_path: Path) -> None:
-    """The inner one ends inside a token, or the outer one does."""
-    for text, outer, inner in (("Bank of Oslobank fell", 16, 12), ("Bank of Oslo-bank fell", 15, 12)):
-        record = {"text": text, "entities": [[0, outer, "ORG"], [8, inner, "LOC"]]}
-        path = lines_of(tmp_path / "a.jsonl", record)
-        for nested, type_ in (("outermost", "ORG"), ("innermost", "LOC")):
-            (it,) = corpus("jsonl", {"test": path}, nested=nested).read()["test"]
-            found = [tag[2:] for tag in it.tags if tag[0] == "B"] + [other.type for other in it.unreachable]
-            assert found == [type_]
-        with pytest.raises(ValueError, match="nested or overlapping mentions"):
-            corpus("jsonl", {"test": path}).read()
-
-
-def test_mentions_in_pieces_are_missing_in_test(tmp_path: Path) -> None:
-    path = brat(tmp_path / "test", "T1\tPER 0 3;13 17\tAnn Oslo\n")
-    for misaligned in ("refuse", "split", "expand", "skip"):
-        (it,) = corpus("brat", {"test": path}, misaligned=misaligned).read()["test"]
-        assert it.tags == ("O",) * 5
-        assert missing([it]) == [("PER", ("Ann", "lives", "in", "Oslo"), "are in pieces")]
-
-
-def test_reading_texts_to_tag_them_looks_at_no_gold(tmp_path: Path) -> None:
-    path = lines_of(tmp_path / "a.jsonl", {"text": "In NewYork", "entities": [[3, 6, "LOC"], [3, 99, "LOC"]]})
-    for misaligned in ("refuse", "split"):
-        (it,) = corpus("jsonl", {"train": path}, misaligned=misaligned).untagged(path)
-        assert it.words == ("In", "NewYork")
-
-
 @pytest.mark.parametrize("text", ["王小明昨天在上海。", "山田は東京へ。", "สมชายไปกรุงเทพ"])
 def test_for_text_without_spaces_characters_come_first(text: str, tmp_path: Path) -> None:
     path = lines_of(tmp_path / "a.jsonl", {"text": text, "entities": [[0, 2, "PER"]]})
