@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import chain, groupby
 from pathlib import Path
-from typing import AnyStr, BinaryIO
+from typing import BinaryIO
 
 from ner_experiments.utils.text import truncated_repr
 
@@ -27,6 +27,8 @@ PIECE = 2**20
 """Most bytes that are read at once."""
 GZIP = b"\x1f\x8b\x08"
 """The first bytes of a gzip file, which UTF-8 text cannot start with."""
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""The byte order marks of UTF-16."""
 CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """A character of Chinese or Japanese."""
 _BLANK = re.compile(r"^[ \t]+$", re.MULTILINE)
@@ -101,11 +103,8 @@ def _unix_pieces(path: PathOrFile, encoding: str) -> Iterator[Line]:
         if piece.endswith("\r"):  # the file ends within a CRLF
             piece = piece[:-1] + "\n"
         if "\r" in piece:
-            before, line = _split_at_line(piece, piece.index("\r"), "\n")
-            if before:
-                yield number, before
-            place = number + before.count("\n"), line.removesuffix("\n")
-            raise malformed(path, place, "carriage return inside a line (lines end in LF or CRLF)")
+            rule = "carriage return inside a line (lines end in LF or CRLF)"
+            yield from _up_to(piece.index("\r"), path, number, piece, rule)
         yield number, piece
 
 
@@ -120,40 +119,49 @@ def read_text(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
 
 def _pieces(path: PathOrFile, encoding: str) -> Iterator[Line]:
     """Pieces of whole lines of a file, as `read_text` describes them, with the number of their first line."""
-    number = 1
     with open_binary(path) as file:  # text mode would also split at a lone CR, and splitlines at U+2028
-        for piece in _decoded(file, path, encoding):
-            piece = piece.removeprefix("\ufeff") if number == 1 else piece
+        for number, piece in _decoded(file, path, codec_of(encoding)):
+            if number == 1:
+                piece = piece.removeprefix("\ufeff")
             if "\0" in piece:
-                before, line = _split_at_line(piece, piece.index("\0"), "\n")
-                if before:
-                    yield number, before
-                line = line.removesuffix("\n").removesuffix("\r")
-                raise malformed(path, (number + before.count("\n"), line), "NUL byte")
+                yield from _up_to(piece.index("\0"), path, number, piece, "NUL byte")
             yield number, piece
-            number += piece.count("\n")
 
 
-def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[str]:
-    codec = codec_of(encoding)
-    if codec not in (UTF_8, "utf-8-sig"):
-        yield _decoded_whole(file.read(), path, codec)
-        return
-    number = 1
-    while content := _whole_lines(file):
+def _decoded(file: BinaryIO, path: PathOrFile, codec: str) -> Iterator[Line]:
+    in_utf_8, number = codec in (UTF_8, "utf-8-sig"), 1
+    codec = UTF_8 if in_utf_8 else codec
+    # in an encoding such as UTF-16, a byte 10 need not be a line end
+    while content := _whole_lines(file) if in_utf_8 else file.read():
         try:
-            yield content.decode()
+            text = content.decode(codec)
         except UnicodeDecodeError as error:
-            before, line = _split_at_line(content, error.start, b"\n")
-            if before:
-                yield before.decode()
-            number += before.count(b"\n")
-            place = error.start - len(before) + 1
-            reason = f"not UTF-8 ({error.reason} at byte {place} of the line)"
-            if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                reason += ", but UTF-16 by its byte order mark (encoding utf-16 reads it)"
-            raise malformed(path, (number, line.decode(errors="replace").rstrip()), reason) from None
-        number += content.count(b"\n")
+            text = content.decode(codec, "replace")
+            place = len(content[: error.start].decode(codec, "replace"))
+            rule = f"not {codec} ({error.reason} at byte {error.start + 1} of the file)"
+            if in_utf_8:
+                byte = error.start - content.rfind(b"\n", 0, error.start)
+                rule = f"not UTF-8 ({error.reason} at byte {byte} of the line)"
+                if number == 1 and not place and content.startswith(UTF_16):
+                    rule += ", but UTF-16 by its byte order mark (encoding utf-16 reads it)"
+            yield from _up_to(place, path, number, text, rule)
+        except UnicodeError as error:  # UTF-16 without its byte order mark, in some versions of Python
+            raise ValueError(f"{name_of(path)}: not {codec} ({error})") from None
+        yield number, text
+        number += text.count("\n")
+
+
+def _up_to(place: int, path: PathOrFile, number: int, text: str, rule: str) -> Iterator[Line]:
+    """The lines of a text before the one with a fault at `place`, for which ValueError is raised then.
+
+    number: of the first line.
+    """
+    start = text.rfind("\n", 0, place) + 1
+    if start:
+        yield number, text[:start]
+    line = text[start:].partition("\n")[0]
+    shown = line if text.startswith("\r", place) else line.removesuffix("\r")
+    raise malformed(path, (number + text.count("\n", 0, start), shown), rule)
 
 
 def _whole_lines(file: BinaryIO) -> bytes:
@@ -162,24 +170,6 @@ def _whole_lines(file: BinaryIO) -> bytes:
     content: bytes = getattr(file, "read1", file.readline)(PIECE)
     # not at the end of input from a terminal, where another read would wait for more
     return content + file.readline() if content and not content.endswith(b"\n") else content
-
-
-def _split_at_line(text: AnyStr, place: int, line_end: AnyStr) -> tuple[AnyStr, AnyStr]:
-    """The lines before the line at a place, and this line."""
-    start, end = text.rfind(line_end, 0, place) + 1, text.find(line_end, place) + 1
-    return text[:start], text[start : end or len(text)]
-
-
-def _decoded_whole(content: bytes, path: PathOrFile, codec: str) -> str:
-    """Text of a file in an encoding such as UTF-16, where a byte 10 need not be a line end."""
-    try:
-        return content.decode(codec)
-    except UnicodeDecodeError as error:
-        lines = content[: error.start].decode(codec, errors="replace").split("\n")
-        rule = f"not {codec} ({error.reason} at byte {error.start + 1} of the file)"
-        raise malformed(path, (len(lines), lines[-1]), rule) from None
-    except UnicodeError as error:  # UTF-16 without its byte order mark, in some versions of Python
-        raise ValueError(f"{name_of(path)}: not {codec} ({error})") from None
 
 
 def codec_of(encoding: str) -> str:
@@ -199,7 +189,7 @@ def guessed_encoding(paths: Iterable[Path]) -> str:
     for path in paths:
         with open_binary(path) as file:
             contents.append(file.read())
-    if any(it.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) for it in contents):
+    if any(it.startswith(UTF_16) for it in contents):
         return "utf-16"
     for codec in ("utf-8", "gb18030", "cp1252"):
         try:
