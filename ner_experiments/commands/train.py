@@ -111,5 +111,6 @@ def print_completion(overrides: list[str]) -> int:
         usage = 'eval "$(python run.py -sc install=bash)"'
         print(f"-sc takes install=bash, install=zsh or install=fish: {usage}", file=sys.stderr)
         return 2
-    print(shell_scripts.of_run_py(shell), end="")
+    # the script leaves other programs of Python to the shell's own completion
+    print(shell_scripts.script(shell, ["python", "python3", "run.py", "ner-experiments"]), end="")
     return 0

@@ -108,7 +108,9 @@ def check_jobs(jobs: Sequence[Sequence[str]], *, files: bool = True, devices: bo
     seen: set[str] = set()
     for overrides in jobs:
         refuse_removal(overrides)
-        settings = complete(overrides)
+        settings, missing = plain(compose(overrides))
+        if missing:
+            raise ValueError(needs(missing[0], overrides))
         check_settings(settings)
         if devices:
             check_accelerator(settings["runtime"]["accelerator"])
@@ -162,14 +164,6 @@ def check_output_dir(name: str) -> None:
         TemporaryDirectory(dir=above).cleanup()
     except OSError as error:
         raise ValueError(f"output_dir={name}: no folder can be made in {above}: {error.strerror}") from error
-
-
-def complete(overrides: Sequence[str]) -> dict[str, Any]:
-    """The settings of a job as plain values. ValueError if a required one has none."""
-    settings, missing = plain(compose(overrides))
-    if missing:
-        raise ValueError(needs(missing[0], overrides))
-    return settings
 
 
 def plain(cfg: DictConfig) -> tuple[dict[str, Any], list[str]]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 
 from ner_experiments.config.compose import compose
 from ner_experiments.config.job import CommandLine, Job
-from ner_experiments.config.launch_settings import INSTALL, composed
+from ner_experiments.config.launch_settings import composed
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.launch import search_space, search_study, search_summary
 from ner_experiments.launch.search_study import OptunaSweeper
@@ -81,14 +80,12 @@ def fingerprints_of(space: search_space.Space) -> dict[str, str]:
 
 
 def expanded(overrides: Sequence[str], *, sweep: bool) -> list[str]:
-    """The overrides with `search=NAME` replaced by its ranges. ValueError for a search without -m or Optuna."""
+    """The overrides with `search=NAME` replaced by its ranges. ValueError for a search without -m."""
     named = [item for item in overrides if key(item) == SPACE]
     if not named and SWEEPER not in overrides:
         return [*overrides]
     if not sweep:
         raise ValueError(f"{(named or [SWEEPER])[0]} is a search: add -m")
-    if find_spec("optuna") is None:
-        raise ValueError(INSTALL[SWEEPER][1])
     ranges = [item for each in named for item in search_space.shipped(each.partition("=")[2])]
     return [*joined([SWEEPER], ranges, [item for item in overrides if item not in named])]
 

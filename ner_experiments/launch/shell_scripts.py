@@ -57,8 +57,3 @@ def script(shell: str, names: Sequence[str]) -> str:
     if shell == "fish":
         text += "".join(FISH_NAME.format(name=name) for name in names)
     return text.replace("QUERY", shlex.join(program)).replace("NAMES", " ".join(names))
-
-
-def of_run_py(shell: str) -> str:
-    """The script for `python run.py`; it leaves other programs of Python to the shell's own completion."""
-    return script(shell, ["python", "python3", "run.py", "ner-experiments"])

@@ -71,7 +71,7 @@ class SweepProgress:
         ]
         self.output, self.at_a_time = Path(configs[0].output_dir), at_a_time
         self.statuses = [Status(run.label, run.seed, WAITING) for run in self.planned]
-        before = sweep_statuses(self.planned, self.output, {})
+        before = sweep_statuses(self.planned, self.output)
         self.finished = {number for number, status in enumerate(before) if status.state == DONE}
         self.started_at: dict[int, float] = {}
         self.seconds: dict[int, float] = {}
@@ -94,7 +94,7 @@ class SweepProgress:
             for seed in table.seeds
         ]
         found = cls(jobs, at_a_time=1)
-        found.statuses = sweep_statuses(found.planned, found.output, {})
+        found.statuses = sweep_statuses(found.planned, found.output)
         for number, status in enumerate(found.statuses):
             folder = Path(status.folder)
             if status.state == DONE:
@@ -210,7 +210,7 @@ class SweepProgress:
         running = [number for number, it in enumerate(self.statuses) if it.state == RUNNING]
         if running and time.monotonic() - self.polled >= REFRESH:
             self.polled = time.monotonic()
-            found = sweep_statuses([self.planned[number] for number in running], self.output, {})
+            found = sweep_statuses([self.planned[number] for number in running], self.output)
             for number, status in zip(running, found, strict=True):
                 if status.state == RUNNING == self.statuses[number].state:  # it may have ended meanwhile
                     self.statuses[number] = status
@@ -277,7 +277,7 @@ def save_reasons(outcomes: Sequence[Outcome], jobs: Sequence[Job]) -> None:
         return
     with suppress(ValueError, OSError):  # such as a full disk; the summary has the reasons as well
         planned = [planned_run("", job.cfg) for job in jobs]
-        statuses = sweep_statuses(planned, Path(jobs[0].cfg.output_dir), {})
+        statuses = sweep_statuses(planned, Path(jobs[0].cfg.output_dir))
         for found, job, status in zip(outcomes, jobs, statuses, strict=True):
             if found.failed and status.state in (WAITING, INTERRUPTED):
                 path = Path(status.folder) / "error.txt" if status.folder else unread_error(job.cfg)

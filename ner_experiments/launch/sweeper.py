@@ -16,7 +16,7 @@ from ner_experiments.analysis.sequential import levels
 from ner_experiments.config import compose, launch_settings
 from ner_experiments.config.choices import parse, parse_one
 from ner_experiments.config.job import CommandLine, Job
-from ner_experiments.launch import summary
+from ner_experiments.launch import summary, worker
 from ner_experiments.launch.checks import check_jobs
 from ner_experiments.launch.sweep_progress import save_reasons
 from ner_experiments.launch.worker import Outcome
@@ -58,6 +58,7 @@ class Launch:
     def __init__(self, line: CommandLine) -> None:
         self.launcher: Any = OmegaConf.to_object(launch_settings.composed(line.hydra).launcher)
         self.logging = launch_settings.logging(line.hydra)
+        worker.configure_logging(self.logging)
 
     def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Run all jobs; those that another command is working on are tried again when it has left them."""

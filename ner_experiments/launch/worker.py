@@ -51,6 +51,13 @@ def hide_statistics_of_torch() -> None:
     logging.getLogger("torch._subclasses.fake_tensor").addFilter(lambda each: each.levelno >= logging.WARNING)
 
 
+def configure_logging(settings: Mapping[str, Any]) -> None:
+    """Let this process log as `launch_settings.logging` says."""
+    hide_statistics_of_torch()
+    chosen = OmegaConf.create(dict(settings))
+    configure_log(chosen.job_logging, chosen.verbose)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the job of `--job` and return the exit status; without it, run the jobs of stdin until it closes."""
     jobs: Queue[tuple[str, Message]] = Queue()
@@ -100,11 +107,9 @@ def message(job: Job, logging: Mapping[str, Any]) -> Message:
 def run(message: Message, *, wait: bool = False) -> dict[str, Any]:
     """The result of `train.train`; without `wait`, the folder as "busy" if another process is working on the run.
 
-    Configures logging as Hydra does.
+    Configures the logging of this process.
     """
-    hide_statistics_of_torch()
-    settings = OmegaConf.create(message["logging"])
-    configure_log(settings.job_logging, settings.verbose)
+    configure_logging(message["logging"])
     return import_train()(config_of(message["config"]), wait=wait)
 
 

@@ -91,7 +91,7 @@ def all_statuses(output: Path) -> list[Status]:
 
 
 def sweep_statuses(
-    planned: Sequence[PlannedRun], output: Path, queued: Mapping[PlannedRun, str]
+    planned: Sequence[PlannedRun], output: Path, queued: Mapping[PlannedRun, str] = {}
 ) -> list[Status]:
     """Status of each run, in the order of the sweep. A run without a folder is waiting, or in SLURM's queue.
 

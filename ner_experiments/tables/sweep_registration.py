@@ -200,7 +200,7 @@ def refuse_begun(table: Table, rows: Sequence[Experiment], seeds: Sequence[int],
     planned = [
         replace(planned_run(it.row.label, it.cfg), seed=seed, reuse="any") for it in rows for seed in seeds
     ]
-    statuses = sweep_statuses(planned, output, {})
+    statuses = sweep_statuses(planned, output)
     begun = [it for it in statuses if it.folder and (Path(it.folder) / CONFIG).exists()]
     if begun:
         more = f" and {len(begun) - 1} more" if len(begun) > 1 else ""

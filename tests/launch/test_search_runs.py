@@ -123,11 +123,3 @@ def test_a_run_of_an_earlier_sweep_is_not_trained_again(tmp_path: Path) -> None:
     assert len(search_of(tmp_path).ranked) == 4
     assert "All points of the search space were tried." in printed
     assert "test F1" not in printed
-
-
-def test_what_cannot_be_searched_is_refused_in_one_line_before_anything_is_written(tmp_path: Path) -> None:
-    result = start(tmp_path / "outputs", "optimizer.lr=interval(0.1,0.001)").finish()
-    printed = result.stdout + result.stderr
-    message = "optimizer.lr=interval(0.1,0.001): an interval must go from a number to a larger one"
-    assert (result.returncode, printed) == (1, f"{message}\nNothing was started.\n")
-    assert not any(tmp_path.iterdir())

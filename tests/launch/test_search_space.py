@@ -177,7 +177,7 @@ def test_an_interval_without_the_sweeper_is_refused_with_what_to_add(text: str) 
 
 
 def test_without_optuna_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ner_experiments.launch.search.find_spec", lambda name: None)
+    monkeypatch.setattr(launch_settings, "find_spec", lambda name: None)
     with pytest.raises(
         ValueError, match=r"^hydra/sweeper=optuna needs Optuna: pip install -e '\.\[search\]'$"
     ):

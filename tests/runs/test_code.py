@@ -220,7 +220,7 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
     assert "runtime.reuse=any shows such runs" in caplog.text
     assert [it.folder for it in status.all_statuses(tmp_path / "outputs")] == [third["folder"]]
     planned = [status.planned_run("mine", merged([*TINY, "seed=2", place]))]
-    (left_out,) = status.sweep_statuses(planned, tmp_path / "outputs", {})
+    (left_out,) = status.sweep_statuses(planned, tmp_path / "outputs")
     assert left_out.state == "waiting"
     assert left_out.reason.startswith("its run is left out: ")
     assert left_out.reason.endswith("own_encoders/sizes.py has changed since")
