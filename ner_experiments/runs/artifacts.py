@@ -75,31 +75,32 @@ def read_metrics(path: Path, *, whole: bool = True) -> dict[str, Any]:
     whole: with all that every run records, not its task alone.
     """
     metrics = read(path)
+    for key, expected, value in faults(metrics, whole=whole):
+        got = truncated_repr(value)
+        raise DamagedError(f"{path} is damaged: {printable(key)}: expected {expected}, got {got}")
+    return metrics
+
+
+def faults(metrics: Mapping[str, Any], *, whole: bool) -> Iterator[tuple[str, str, Any]]:
+    """The key of each value that metrics.json cannot have, what is expected there, and the value."""
     for name, types in (RECORDED | OPTIONAL).items():
-        if name not in metrics and (name in OPTIONAL or (not whole and name != "task")):
-            continue
-        if not is_of_types(value := metrics.get(name), types):
-            expected = " or ".join(each.__name__.removesuffix("Type") for each in types)
-            raise DamagedError(f"{path} is damaged: {name}: expected {expected}, got {truncated_repr(value)}")
+        required = name in RECORDED and (whole or name == "task")
+        if (name in metrics or required) and not is_of_types(value := metrics.get(name), types):
+            yield name, " or ".join(each.__name__.removesuffix("Type") for each in types), value
     for name, value in numbers(metrics):
         if not is_of_types(value, (int, float)):
-            raise DamagedError(
-                f"{path} is damaged: {printable(name)}: expected a number, got {truncated_repr(value)}"
-            )
+            yield name, "a number", value
     if metrics.get("epochs") == 0:
-        raise DamagedError(f"{path} is damaged: epochs: expected at least 1, got 0")
+        yield "epochs", "at least 1", 0
     for name in ("name", "checksum"):
         if not isinstance(value := metrics.get("data", {}).get(name, ""), str):
-            raise DamagedError(f"{path} is damaged: data.{name}: expected str, got {truncated_repr(value)}")
+            yield f"data.{name}", "str", value
     if metrics["task"] not in PRIMARY_METRIC:
-        raise DamagedError(f"{path} is damaged: task: unknown, got {truncated_repr(metrics['task'])}")
+        yield "task", " or ".join(PRIMARY_METRIC), metrics["task"]
     for split in ("dev", "test"):
         score = metrics.get(split, {}).get(PRIMARY_METRIC[metrics["task"]][0])
         if split in metrics and not (isinstance(score, int | float) and 0 <= score <= 1):
-            raise DamagedError(
-                f"{path} is damaged: {split}: expected a score from 0 to 1, got {truncated_repr(score)}"
-            )
-    return metrics
+            yield split, "a score from 0 to 1", score
 
 
 def numbers(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
