@@ -68,7 +68,7 @@ def usage() -> str:
 
 
 def run_command(name: str, arguments: Sequence[str]) -> int:
-    """Parse the arguments of a command, run it, and return its exit status.
+    """Parse the arguments of a command, run it, and return its exit status, 0 unless it returns another.
 
     A command is a module with `add_arguments(parser)` and `run(arguments)`, or with `main(arguments)` if it parses
     them itself.
@@ -83,7 +83,7 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         parsed = parser.parse_intermixed_args(arguments)
     except TypeError:  # a parser with sub-commands cannot do it
         parsed = parse_subcommand(parser, arguments)
-    return int(command.run(parsed))
+    return int(command.run(parsed) or 0)
 
 
 def parse_subcommand(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:

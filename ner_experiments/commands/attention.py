@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ner_experiments.utils.arguments import at_least
 from ner_experiments.utils.files import write_json
 
 
@@ -25,17 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="DIR", help="(RUN/attention)")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status."""
-    for path in write(arguments):
-        print(path)
-    return 0
-
-
-def write(arguments: argparse.Namespace) -> list[Path]:
-    """Write a PNG per sentence and one JSON file; return their paths."""
-    if arguments.sentences < 1:
-        raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
+def run(arguments: argparse.Namespace) -> None:
+    """Write a PNG per sentence and one JSON file, and print their paths."""
+    at_least(1, sentences=arguments.sentences)
     from ner_experiments.analysis.attention import attention, draw, require_mentions  # slow to import: torch
     from ner_experiments.build import load_with_corpus
 
@@ -50,4 +43,4 @@ def write(arguments: argparse.Namespace) -> list[Path]:
     written = folder / "attention.json"
     content = {"run": str(arguments.run), "sentences": [attention_map.record() for attention_map in maps]}
     write_json(written, content)
-    return [*paths, written]
+    print(*paths, written, sep="\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from ner_experiments.analysis.sentences import of_cases
 from ner_experiments.comparison.arguments import add_file_arguments, scored_files
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.sweeps import named_runs
+from ner_experiments.utils.text import as_json
 from ner_experiments.view.mentions import Sentence, print_page
 
 
@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status."""
+def run(arguments: argparse.Namespace) -> None:
+    """Print the cases. Raises ValueError or OSError for user errors."""
     runs: list[Run]
     if compared := scored_files(arguments, arguments.runs):
         runs = [*compared.runs]
@@ -43,10 +43,14 @@ def run(arguments: argparse.Namespace) -> int:
         runs = [*map(opened, labels)]
     cases, total = of_runs(runs)
     if arguments.json:
-        print(as_json([*labels], cases, total))
+        content = {
+            "runs": [str(folder) for folder in labels],
+            "sentences": total,
+            "cases": [case.record() for case in cases],
+        }
+        print(as_json(content))
     else:
         print_page(page(labels, cases, total))
-    return 0
 
 
 def page(runs: Mapping[Path, str], cases: Sequence[Case], total: int) -> list[str | Sentence]:
@@ -58,12 +62,3 @@ def page(runs: Mapping[Path, str], cases: Sequence[Case], total: int) -> list[st
     how = "tagged correctly by some runs and wrongly by others" if len(runs) > 1 else "tagged wrongly"
     title = f"# {len(cases):,} of {total:,} test sentences, {how}, shortest first"
     return [title, "\n".join(lines), *of_cases(cases)]
-
-
-def as_json(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:
-    content = {
-        "runs": [str(folder) for folder in folders],
-        "sentences": total,
-        "cases": [case.record() for case in cases],
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.utils.text import did_you_mean
+from ner_experiments.utils.text import as_json, did_you_mean
 
 if TYPE_CHECKING:
     from ner_experiments.tables.claims import Claim
@@ -28,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help=text)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status. Raises ValueError for a broken ledger and an unknown ID."""
+def run(arguments: argparse.Namespace) -> None:
+    """Print the claims. Raises ValueError for a broken ledger and an unknown ID."""
     from ner_experiments.tables import (
         claims,
         claims_page,
@@ -46,13 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
     decided = [it for it in verdicts.decide(tested, arguments.results) if it.claim.id in ids]
     by_claim = verdicts.by_claim(decided)
     if arguments.json:
-        print(json.dumps({"claims": [it.record() for it in by_claim]}, indent=2, ensure_ascii=False))
+        print(as_json({"claims": [it.record() for it in by_claim]}))
     elif arguments.ids:
         print("\n\n".join(map(claims_page.details, by_claim)))
     else:
         print(claims_page.listing(by_claim))
         print("", claims_page.headline(registered.replications(arguments.results), ledger), sep="\n")
-    return 0
 
 
 def requested(ledger: Sequence[Claim], ids: Sequence[str], path: Path) -> list[Claim]:

@@ -57,13 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", metavar="NAME", help=text)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
-    with paused_garbage_collection():
-        return compare(arguments)
-
-
-def compare(arguments: argparse.Namespace) -> int:
+@paused_garbage_collection()
+def run(arguments: argparse.Namespace) -> None:
+    """Compare the systems. Raises ValueError or OSError for user errors."""
     from ner_experiments.comparison import systems  # slow to import: SciPy
     from ner_experiments.comparison.comparison import Comparison
     from ner_experiments.utils.terminal import print_markdown
@@ -100,7 +96,6 @@ def compare(arguments: argparse.Namespace) -> int:
         print({"json": view.json, "csv": view.csv, "latex": view.latex}[arguments.format](), end="")
     else:
         print_markdown(view.markdown())
-    return 0
 
 
 def published(arguments: argparse.Namespace) -> Published | None:

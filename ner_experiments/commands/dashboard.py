@@ -18,11 +18,10 @@ from ner_experiments.utils.text import on_one_line
 XOR_PICTURE = Path("results/xor/xor.png")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
+def run(arguments: argparse.Namespace) -> None:
+    """Save the workspace, and print where. Raises ValueError or OSError for user errors."""
     table, overrides = sweeps.requested([arguments.table, *arguments.overrides])
     print(log_xor_picture(arguments) if table.name == "xor" else save(arguments, table, overrides))
-    return 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -59,7 +59,7 @@ _NAME = re.compile(r"[\w-]+")
 
 def run(arguments: argparse.Namespace) -> int:
     """Run a subcommand and return the exit status. Raises ValueError or OSError for user errors."""
-    return int(arguments.run(arguments))
+    return int(arguments.run(arguments) or 0)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -126,8 +126,8 @@ def _add_get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="CORPUS", help=f"a corpus of conf/data, or {' or '.join(PACKAGES)}")
 
 
-def check(arguments: argparse.Namespace) -> int:
-    """Print statistics of a corpus or of files, as text or JSON; return exit status 0."""
+def check(arguments: argparse.Namespace) -> None:
+    """Print statistics of a corpus or of files, as text or JSON."""
     with standard_input_as_file(arguments.names) as names:
         guessed = _guess_format(arguments, names)
         report = corpus_report(_source(arguments, names))
@@ -136,7 +136,6 @@ def check(arguments: argparse.Namespace) -> int:
         print(json.dumps(report, indent=2))
     else:
         print_report(report, Console(markup=False, emoji=False, highlight=False))
-    return 0
 
 
 def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
@@ -197,8 +196,8 @@ def _keys(paths: Sequence[str]) -> dict[str, str]:
     return {path if shared[os.path.basename(path)] > 1 else os.path.basename(path): path for path in paths}
 
 
-def new(arguments: argparse.Namespace) -> int:
-    """Write the config of a new corpus, and print what its files look like and a check of them; return exit status 0.
+def new(arguments: argparse.Namespace) -> None:
+    """Write the config of a new corpus, and print what its files look like and a check of them.
 
     Raises ValueError for files that cannot be read so; nothing is written then.
     """
@@ -244,7 +243,6 @@ def new(arguments: argparse.Namespace) -> int:
     print(f"written: {path}")
     first = "give it a dev set, then " if refusal(source, splits) else ""
     print(f"next: {first}ner-experiments train data={name}{option}")
-    return 0
 
 
 def _quoted(value: Any) -> str:
@@ -350,11 +348,11 @@ def _size(sentences: Sequence[Annotated], unit: str) -> str:
     return f"{number:,} {unit}"
 
 
-def get(arguments: argparse.Namespace) -> int:
-    """Download a corpus or word vectors; return exit status 0. Raises ValueError if a corpus has no open license."""
+def get(arguments: argparse.Namespace) -> None:
+    """Download a corpus or word vectors. Raises ValueError if a corpus has no open license."""
     if arguments.name in PACKAGES:
         get_vectors(arguments.name, Path(compose([]).data_dir) / "glove")
-        return 0
+        return
     source = open_source(arguments.name)
     if not isinstance(source, Files):
         raise ValueError(f"{source.name}: generated, nothing to download")
@@ -369,4 +367,3 @@ def get(arguments: argparse.Namespace) -> int:
         {files[split]: size for split, size in source.sizes.items()},
         source.place,
     )
-    return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 
 from ner_experiments.analysis import row_errors
@@ -13,6 +12,8 @@ from ner_experiments.analysis.row_errors import RowErrors, RowPair, explain_inte
 from ner_experiments.analysis.sentences import NAMES, WrongSentence, by_kind, of_cases, types_of
 from ner_experiments.comparison.arguments import add_file_arguments, scored_files
 from ner_experiments.tables.sweeps import named_runs
+from ner_experiments.utils.arguments import at_least
+from ner_experiments.utils.text import as_json
 from ner_experiments.view.mentions import Sentence, print_page
 from ner_experiments.view.table import Grid
 
@@ -35,24 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sentences", type=int, default=5, metavar="N", help=text)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status."""
-    if arguments.sentences < 0:
-        raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
+def run(arguments: argparse.Namespace) -> None:
+    """Print the errors. Raises ValueError or OSError for user errors."""
+    at_least(0, sentences=arguments.sentences)
     if compared := scored_files(arguments, arguments.runs):
         seed_groups = compared.rows
     else:
         seed_groups = row_errors.rows(named_runs(arguments.runs))
     pairs = row_errors.pairs(seed_groups)
-    if not arguments.json:
+    if arguments.json:
+        content = {
+            "rows": [row.record(arguments.sentences) for row in seed_groups],
+            "pairs": [pair.record(arguments.sentences) for pair in pairs],
+        }
+        print(as_json(content))
+    else:
         print_page(page(seed_groups, pairs, arguments.sentences))
-        return 0
-    content = {
-        "rows": [row.record(arguments.sentences) for row in seed_groups],
-        "pairs": [pair.record(arguments.sentences) for pair in pairs],
-    }
-    print(json.dumps(content, indent=2, ensure_ascii=False))
-    return 0
 
 
 def page(rows: Sequence[RowErrors], pairs: Sequence[RowPair], sentences: int) -> list[str | Sentence]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ner_experiments.utils.arguments import refuse
+from ner_experiments.utils.arguments import at_least, refuse
 
 SENTENCES = 1000
 """Number of sentences that an export is verified on by default."""
@@ -47,11 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Export the run, print the files, and return the exit status.
-
-    Raises ValueError or OSError for user errors.
-    """
+def run(arguments: argparse.Namespace) -> None:
+    """Export the run, and print the files. Raises ValueError or OSError for user errors."""
     if arguments.to == "hub-folder":
         refuse(arguments, "format", "sentences", reason="is for --to files")
         from ner_experiments.export import hub  # slow to import: torch
@@ -59,11 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
         folder = arguments.output or arguments.run / "hub"
         for name in hub.export(arguments.run, folder, licence=arguments.license):
             print(folder / name)
-        return 0
+        return
     refuse(arguments, "license", reason="is for --to hub-folder")
     number = SENTENCES if arguments.sentences is None else arguments.sentences
-    if number < 1:
-        raise ValueError(f"--sentences must be at least 1, got {number}")
+    at_least(1, sentences=number)
     from ner_experiments.export.export import export  # slow to import: torch
 
     folder = arguments.output or arguments.run / "export"
@@ -74,4 +70,3 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("encoder.json", "tag.py", "tokens.py", "README.md"):
         if (folder / name).exists():
             print(folder / name)
-    return 0

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="lower-case letters, digits and _; chosen by model=NAME")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write the files, print them and the next commands, and return exit status 0.
+def run(arguments: argparse.Namespace) -> None:
+    """Write the files, and print them and the next commands.
 
     Raises ValueError, before anything is written, for a name that is no module's or is taken, and for a file that
     exists.
@@ -65,7 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"  python -m pytest -q {test}")
     print(f"  {train} model={name} data=toy_en trainer=smoke{option}")
     print(f"  {train} -m search={name} data=toy_en trainer.max_epochs=2 hydra.sweeper.n_trials=3{option}")
-    return 0
 
 
 def check_name(name: str, in_checkout: bool) -> None:

@@ -116,8 +116,8 @@ def _columns(text: str) -> dict[str, int | str]:
     return {name: column for name, column in named.items() if name != "tag"}
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Tag the input and return the exit status. Raises ValueError or OSError for user errors."""
+def run(arguments: argparse.Namespace) -> None:
+    """Tag the input. Raises ValueError or OSError for user errors."""
     arguments.run = folder_of(arguments.run)
     found = _files(arguments.files)
     output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
@@ -181,7 +181,6 @@ def run(arguments: argparse.Namespace) -> int:
         skipped = f", {len(found) - len(files):,} passed over" * (len(files) < len(found))
         where = f" to {arguments.to}" if arguments.to else ""
         print(f"files tagged: {len(files):,}{skipped}; written{where}: {what}", file=sys.stderr)
-    return 0
 
 
 def _counted(tagged: Iterable[TaggedSentence], counts: Counter[str]) -> Iterator[TaggedSentence]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.utils.text import did_you_mean
+from ner_experiments.utils.text import as_json, did_you_mean
 
 if TYPE_CHECKING:
     from ner_experiments.tables.registered import Replication
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             }
             for it in chosen
         ]
-        print(json.dumps({"papers": content}, indent=2, ensure_ascii=False))
+        print(as_json({"papers": content}))
     else:
         print("\n\n".join(text_of(it, arguments.results) for it in chosen))
     return 0

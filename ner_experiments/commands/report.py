@@ -52,15 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=interval, metavar="N", help=help)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
+def run(arguments: argparse.Namespace) -> None:
+    """Write the report, and print its first page. Raises ValueError or OSError for user errors."""
     try:
         while arguments.every and follow(arguments):
             time.sleep(arguments.every)
     except KeyboardInterrupt:
         pass
     print(write(arguments))
-    return 0
 
 
 def follow(arguments: argparse.Namespace) -> bool:

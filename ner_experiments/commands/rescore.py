@@ -49,8 +49,8 @@ def columns(text: str) -> dict[str, int | str]:
     return {**COLUMNS, **parse_columns(text)}
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
+def run(arguments: argparse.Namespace) -> None:
+    """Print the scores by either gold. Raises ValueError or OSError for user errors."""
     from ner_experiments.comparison import systems  # slow to import: SciPy
     from ner_experiments.tables import claims, pages
     from ner_experiments.tables.rescore import Gold, decide_again, rescore
@@ -82,7 +82,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(view.json(), end="")
     else:
         print_markdown(view.markdown(as_typed(arguments)))
-    return 0
 
 
 def as_typed(arguments: argparse.Namespace) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from ner_experiments.runs.store import candidates, corpora_in
 from ner_experiments.tables import experiments, spec, sweeps
 from ner_experiments.tables.results_folder import Summary, summaries
 from ner_experiments.tables.spec import Table
+from ner_experiments.utils.text import as_json
 
 if TYPE_CHECKING:
     from ner_experiments.tables.pairs import Pair
@@ -29,8 +29,8 @@ MOST_SETTINGS = 5
 """Settings that are named of a run which is not quite that of a row."""
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
+def run(arguments: argparse.Namespace) -> None:
+    """List, print or archive what is named. Raises ValueError or OSError for user errors."""
     if all(experiments.root(item) == "output_dir" for item in arguments.items):
         if any((arguments.archive, arguments.paper, arguments.over, arguments.format, arguments.on)):
             raise ValueError("--archive, --paper, --on, --over and formats require a table: table NAME ...")
@@ -43,7 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"archived in {archive(arguments)}")
     else:
         write(arguments)
-    return 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +164,7 @@ def print_search(search: Search, arguments: argparse.Namespace) -> None:
     if arguments.archive or arguments.paper or arguments.over or arguments.format not in (None, "json"):
         raise ValueError(f"{search.name} is a search: it has no runs to archive, and no format but --json")
     if arguments.format:
-        print(json.dumps(asdict(search), indent=2, ensure_ascii=False))
+        print(as_json(asdict(search)))
     else:
         search_summary.show(search)
 

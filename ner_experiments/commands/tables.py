@@ -13,8 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="DIR")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status."""
+def run(arguments: argparse.Namespace) -> None:
+    """Write the pages, and print their paths."""
     from ner_experiments.tables import claims_page, paper_pages, results_folder  # slow to import: torch
 
     results_folder.check_is_there(arguments.folder, "DIR")
@@ -24,4 +24,3 @@ def run(arguments: argparse.Namespace) -> int:
     pages = [*claims_page.write(arguments.folder, read), *paper_pages.write_all(arguments.folder, read)]
     for page in pages:
         print(page)
-    return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +24,7 @@ from ner_experiments.tables import experiments, sweeps
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.arguments import interval
 from ner_experiments.utils.terminal import make_console
-from ner_experiments.utils.text import message_of
+from ner_experiments.utils.text import as_json, message_of
 
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
 
@@ -65,7 +64,7 @@ def show(arguments: argparse.Namespace) -> list[Status]:
     runs = poll()
     if arguments.json:
         content = {"counts": counts(runs), "runs": [run.record() for run in runs]}
-        print(json.dumps(content, indent=2, ensure_ascii=False))
+        print(as_json(content))
     else:
         make_console().print(status_table(runs))
     return runs

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ner_experiments.config.conf import names
 from ner_experiments.runs.run import open_run
-from ner_experiments.utils.arguments import refuse
+from ner_experiments.utils.arguments import at_least, refuse
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.machine import usable_cores
 from ner_experiments.utils.terminal import make_console, new_table
-from ner_experiments.utils.text import did_you_mean
+from ner_experiments.utils.text import as_json, did_you_mean
 from ner_experiments.xor.certificate import Certificate, cases, certificates, render
 from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, ModelResult, disagreements, table_lines
 
@@ -65,7 +64,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
     models = requested_architectures(arguments.models)
     seeds = SEEDS if arguments.seeds is None else arguments.seeds
     processes = usable_cores() if arguments.processes is None else arguments.processes
-    require_at_least_one(seeds=seeds, processes=processes)
+    at_least(1, seeds=seeds, processes=processes)
     if arguments.json:
         refuse(arguments, "certificates", reason="is not for --json, which has every proof")
     arguments.output.mkdir(parents=True, exist_ok=True)  # an error here would cost all trainings later
@@ -75,7 +74,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
     draw(arguments.output / PICTURE, cases(proofs), results.models)
     impossible, _ = disagreements(results.models)
     if arguments.json:
-        print(json.dumps(results.content, indent=2, ensure_ascii=False))
+        print(as_json(results.content))
     else:
         print_certificates(proofs, every_proof=arguments.certificates)
         print_models(results.models, num_draws=results.content["config"]["measured"]["draws"])
@@ -88,7 +87,7 @@ def measure_one_run(arguments: argparse.Namespace) -> int:
     from ner_experiments.xor.measurement import measure_run  # slow to import: torch, Lightning
 
     sentences = SENTENCES if arguments.sentences is None else arguments.sentences
-    require_at_least_one(sentences=sentences)
+    at_least(1, sentences=sentences)
     open_run(arguments.run)  # a folder that is none of a run leaves no output
     path = arguments.output / "tokens.tsv"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +95,7 @@ def measure_one_run(arguments: argparse.Namespace) -> int:
     measurement.write(path)
     if arguments.json:
         content = {"run": str(arguments.run), **measurement.record()}
-        print(json.dumps(content, indent=2, ensure_ascii=False))
+        print(as_json(content))
     else:
         print_measurement(measurement)
         print(path)
@@ -110,12 +109,6 @@ def requested_architectures(models: Sequence[str] | None) -> list[str]:
         if name not in known:
             raise ValueError(f"--models: no architecture {name!r}{did_you_mean(name, known)}")
     return sorted(set(models)) if models else known
-
-
-def require_at_least_one(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"--{name} must be at least 1, got {number}")
 
 
 def print_certificates(proofs: Sequence[Certificate], *, every_proof: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, dev_and_loss_
 from ner_experiments.report.site import Section
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run
-from ner_experiments.utils.text import percent
+from ner_experiments.utils.text import as_json, percent
 from ner_experiments.view.table import Grid
 
 Runs = Mapping[int, Run]
@@ -110,7 +109,7 @@ def settings_section(runs: Runs) -> Section:
     lines = [[name, f"{count:,}"] for name, count in parts.items()] + [
         ["total", f"{first.metrics['parameters']:,}"]
     ]
-    text = json.dumps(first.settings(), indent=2, ensure_ascii=False)
+    text = as_json(first.settings())
     return Section(
         "settings",
         "Settings",

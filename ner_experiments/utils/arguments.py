@@ -16,6 +16,13 @@ def refuse(arguments: argparse.Namespace, *names: str, reason: str) -> None:
             raise ValueError(f"--{name} {reason}")
 
 
+def at_least(least: int, **numbers: int) -> None:
+    """Raise ValueError, such as "--seeds must be at least 1, got 0", for a number that is smaller."""
+    for name, number in numbers.items():
+        if number < least:
+            raise ValueError(f"--{name} must be at least {least}, got {number}")
+
+
 def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     """The parser as a type of argparse, which shows the text of an ArgumentTypeError, but not that of a ValueError."""
 

@@ -16,6 +16,8 @@ from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+from ner_experiments.utils.text import as_json
+
 SUFFIX = ".part"
 RANDOM = "[0-9a-f]" * 8
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -140,7 +142,7 @@ def remove_partial_files(folder: Path, name: str = "*") -> None:
 
 def write_json(path: Path, content: Any) -> None:
     with atomic_write(path) as part:
-        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(as_json(content) + "\n", encoding="utf-8")
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

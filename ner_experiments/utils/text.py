@@ -144,6 +144,11 @@ def check_string(name: str, text: Any) -> None:
         raise ValueError(f"half a surrogate pair in {name}, at character {error.start + 1}") from None
 
 
+def as_json(content: Any) -> str:
+    """The content as indented JSON, with all letters as they are."""
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
 def percent(score: float | None) -> str:
     """The score in percent with two decimals; empty without one."""
     return "" if score is None else f"{100 * score:.2f}"

@@ -20,9 +20,11 @@ from ner_experiments.view.vega import (
     Spec,
     arrows,
     axis,
+    between,
     channel,
     colors,
     domain_of,
+    layer,
     looks,
     marker,
     number,
@@ -123,26 +125,24 @@ def dots(
     layers: list[Spec] = []
     if band:
         edges: Spec = {"x": {"datum": band[0], "type": "quantitative"}, "x2": {"datum": band[1]}}
-        layers.append({"mark": {"type": "rect", "color": LINE}, "encoding": edges | everywhere})
+        layers.append(layer("rect", edges | everywhere, color=LINE))
     if rule is not None:
         at: Spec = {"x": {"datum": rule, "type": "quantitative"}}
-        layers.append(
-            {"mark": {"type": "rule", "color": MUTED, "strokeDash": [2, 2]}, "encoding": at | everywhere}
-        )
+        layers.append(layer("rule", at | everywhere, color=MUTED, strokeDash=[2, 2]))
+    drawn = {"stroke": stroke, "opacity": shown(look_of)}
     if ends:
-        layers.append(intervals(x, stroke, shown(look_of)))
-        layers.append(arrows(data, domain, {"x": x, "stroke": stroke, "opacity": shown(look_of)}))
+        layers.append(intervals(between(x) | drawn))
+        layers.append(arrows(data, domain, {"x": x} | drawn))
     if any(value.note for value in values):
         note = {"x": x, "text": text("note", ""), "opacity": shown(look_of)}
-        layers.append({"mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 10}, "encoding": note})
-    layers.append({"mark": {"type": "point"}, "encoding": {"x": x, "tooltip": tooltip} | marker(look_of)})
+        layers.append(layer("text", note, align="left", dx=6, fontSize=10))
+    layers.append(layer("point", {"x": x, "tooltip": tooltip} | marker(look_of)))
     return rows_panel(data, with_params(layers, switches(look_of)), look_of if apart else {})
 
 
-def intervals(x: Spec, stroke: Spec, opacity: Spec) -> Spec:
-    """The layer of intervals, from `low` to `high` of each value."""
-    between = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "stroke": stroke, "opacity": opacity}
-    return {"mark": {"type": "rule", "strokeWidth": 1.8, "clip": True}, "encoding": between}
+def intervals(encoding: Spec, width: float = 1.8) -> Spec:
+    """The layer of intervals, cut at the ends of the axis."""
+    return layer("rule", encoding, strokeWidth=width, clip=True)
 
 
 def bars(
@@ -160,25 +160,16 @@ def bars(
     ends = any(value.low is not None for value in values)
     tooltip = [text("row", "row"), *row_tooltip(look_of), *value_tooltip("x", unit, ends)]
     opacity = shown(look_of, 0.55 if ends else 0.85)
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "bar", "clip": True} | ({} if apart else {"height": {"band": 0.7}}),
-            "encoding": {"x": x, "fill": color, "opacity": opacity, "tooltip": tooltip},
-        }
-    ]
+    height: Spec = {} if apart else {"height": {"band": 0.7}}
+    bar = {"x": x, "fill": color, "opacity": opacity, "tooltip": tooltip}
+    layers = [layer("bar", bar, clip=True, **height)]
     if ends:
-        layers.append(intervals(x, color, shown(look_of)))
-        at = {"x": x, "fill": color, "opacity": shown(look_of)}
-        layers.append({"mark": {"type": "point", "strokeWidth": 0}, "encoding": at})
+        layers.append(intervals(between(x) | {"stroke": color, "opacity": shown(look_of)}))
+        layers.append(layer("point", {"x": x, "fill": color, "opacity": shown(look_of)}, strokeWidth=0))
     else:
         has_notes = all(value.note for value in values)
         label = {"x": x, "text": text("note", "") if has_notes else number("x", None, ".1f")}
-        layers.append(
-            {
-                "mark": {"type": "text", "align": "left", "dx": 3, "fontSize": 10},
-                "encoding": label | {"opacity": shown(look_of)},
-            }
-        )
+        layers.append(layer("text", label | {"opacity": shown(look_of)}, align="left", dx=3, fontSize=10))
     return rows_panel(data, with_params(layers, switches(look_of)), look_of if apart else {})
 
 
@@ -254,32 +245,19 @@ def lines(
         ruler = [{"x": end, "y": end} for end in (0, 100)]
         dotted = {"type": "line", "color": MUTED, "strokeDash": [1, 3], "strokeWidth": 1.5}
         layers.append({"data": {"values": ruler}, "mark": dotted})
+    drawn = {"stroke": stroke, "opacity": shown(look_of)}
     if ends and band:
-        area = {
-            "y": place["y"] | {"field": "low"},
-            "y2": {"field": "high"},
-            "fill": stroke,
-        }
-        layers.append({"mark": {"type": "area", "opacity": 0.25, "clip": True}, "encoding": area})
+        layers.append(layer("area", between(place["y"], "y") | {"fill": stroke}, opacity=0.25, clip=True))
     elif ends:
-        between = {
-            "y": place["y"] | {"field": "low"},
-            "y2": {"field": "high"},
-            "stroke": stroke,
-        }
-        rule = {"type": "rule", "strokeWidth": 1.6, "clip": True}
-        layers.append({"mark": rule, "encoding": between | {"opacity": shown(look_of)}})
-        layers.append(arrows(data, y_domain, {"stroke": stroke, "opacity": shown(look_of)}, upright=True))
+        layers.append(intervals(between(place["y"], "y") | drawn, 1.6))
+        layers.append(arrows(data, y_domain, drawn, upright=True))
     if line:
-        drawn = {"stroke": stroke, "strokeDash": dashes, "opacity": shown(look_of)}
-        mark = {"type": "line", "interpolate": line, "clip": True}
-        layers.append({"mark": mark, "encoding": drawn})
+        layers.append(layer("line", drawn | {"strokeDash": dashes}, interpolate=line, clip=True))
     if not all(point.marked for point in points):
-        unseen = {"type": "point", "size": 90, "opacity": 0, "clip": True}
-        layers.append({"mark": unseen, "encoding": {"tooltip": tooltip}})
-    seen = {"type": "point", "clip": True, "strokeWidth": 1.6}
-    some = {"transform": [{"filter": "datum.marked !== 0"}], "mark": seen}
-    layers.append(some | {"encoding": {"tooltip": tooltip} | marker(look_of, legend)})
+        layers.append(layer("point", {"tooltip": tooltip}, size=90, opacity=0, clip=True))
+    some = {"transform": [{"filter": "datum.marked !== 0"}]}
+    seen = {"tooltip": tooltip} | marker(look_of, legend)
+    layers.append(some | layer("point", seen, clip=True, strokeWidth=1.6))
     zoomed = zoom("x", "y") if place["x"]["type"] != "nominal" else zoom("y")
     layers = with_params(layers, [*switches(look_of), zoomed])
     return {"data": {"values": data}, "height": height, "encoding": place, "layer": layers}
@@ -354,21 +332,13 @@ def cloud(points: Sequence[Spread], x: str, y: str) -> Spec:
         | {"axis": {"format": "~s", "tickCount": 4, "labelOverlap": "greedy", "grid": not log}},
         "y": axis("y", y, y_domain),
     }
-    color = colors(look_of)
-    faded = {"stroke": color, "opacity": shown(look_of)}
-    rule = {"type": "rule", "strokeWidth": 1.4, "clip": True}
+    drawn = {"stroke": colors(look_of), "opacity": shown(look_of)}
     tooltip = [text("series", "row"), number("x", x, ",.0f"), number("y", y)]
-    layers: list[Spec] = [
-        {
-            "mark": rule,
-            "encoding": {"x": place_of["x"] | {"field": "left"}, "x2": {"field": "right"}} | faded,
-        },
-        {"mark": rule, "encoding": {"y": place_of["y"] | {"field": "low"}, "y2": {"field": "high"}} | faded},
-        {
-            "mark": {"type": "text", "dx": 10, "dy": -9},
-            "encoding": {"text": text("n", ""), "opacity": shown(look_of)},
-        },
-        {"mark": {"type": "point"}, "encoding": {"tooltip": tooltip} | marker(look_of)},
+    layers = [
+        intervals(between(place_of["x"], "x", ("left", "right")) | drawn, 1.4),
+        intervals(between(place_of["y"], "y") | drawn, 1.4),
+        layer("text", {"text": text("n", ""), "opacity": shown(look_of)}, dx=10, dy=-9),
+        layer("point", {"tooltip": tooltip} | marker(look_of)),
     ]
     layers = with_params(layers, [*switches(look_of), zoom("x", "y")])
     return {"data": {"values": data}, "height": HEIGHT, "encoding": place_of, "layer": layers}
@@ -420,9 +390,9 @@ def matrix(
         "scale": {"domain": [0, 1], "range": [0, 1]},
         "legend": None,
     }
-    layers: list[Spec] = [
-        {"mark": {"type": "rect", "color": SERIES[0]}, "encoding": square | {"opacity": shade}},
-        {"mark": {"type": "rect", "filled": False, "stroke": LINE, "strokeWidth": 0.5}, "encoding": square},
+    layers = [
+        layer("rect", square | {"opacity": shade}, color=SERIES[0]),
+        layer("rect", square, filled=False, stroke=LINE, strokeWidth=0.5),
     ]
     if texts:
         middle = [
@@ -430,17 +400,12 @@ def matrix(
         ]
         center = {name: place[name] | {"field": f"c{name}"} for name in ("x", "y")}
         color = {"condition": {"test": "datum.share > 0.6", "value": PAPER}, "value": INK}
-        layers.append(
-            {
-                "transform": middle,
-                "mark": "text",
-                "encoding": center | {"text": text("text", ""), "color": color},
-            }
-        )
+        written = layer("text", center | {"text": text("text", ""), "color": color})
+        layers.append({"transform": middle} | written)
     if framed:
         frames = [{"x": start, "x2": end, "y": start, "y2": end} for start, end in framed]
-        frame = {"type": "rect", "filled": False, "stroke": SERIES[1], "strokeWidth": 1.6}
-        layers.append({"data": {"values": frames}, "mark": frame, "encoding": square})
+        frame = layer("rect", square, filled=False, stroke=SERIES[1], strokeWidth=1.6)
+        layers.append({"data": {"values": frames}} | frame)
     return {
         "title": title,
         "data": {"values": data},
@@ -524,7 +489,10 @@ def forest(rows: Sequence[ForestRow], title: str, unit: str) -> Chart:
         labelExpr=f"split({said}, '\\n')",
         labelColor={"condition": shades, "value": INK},
     )
-    within = left | {"axis": None}
+    within = {"y": left | {"axis": None}}
+    ours, paper = x | {"field": "x"}, x | {"field": "paper"}
+    zero = {"x": x | {"datum": 0}, "y": {"value": 0}, "y2": {"value": "height"}}
+    diamond = {"filled": False, "shape": "diamond", "color": INK, "strokeWidth": 1.6}
     tooltip = [
         text("of", "paper"),
         text("row", "claim"),
@@ -543,29 +511,11 @@ def forest(rows: Sequence[ForestRow], title: str, unit: str) -> Chart:
         "height": {"step": 2 * LINE_HEIGHT + 4},
         "encoding": {"y": left},
         "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 2.5, "clip": True},
-                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "color": color},
-            },
-            {
-                "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3]},
-                "encoding": {"x": x | {"datum": 0}, "y": {"value": 0}, "y2": {"value": "height"}},
-            },
-            {
-                "mark": {"type": "point", "size": 80},
-                "encoding": {"y": within, "x": x | {"field": "x"}, "color": color, "tooltip": tooltip},
-            },
-            {
-                "mark": {
-                    "type": "point",
-                    "filled": False,
-                    "shape": "diamond",
-                    "color": INK,
-                    "strokeWidth": 1.6,
-                },
-                "encoding": {"y": within, "x": x | {"field": "paper"}, "tooltip": tooltip},
-            },
-            {"mark": {"type": "point", "opacity": 0}, "encoding": {"y": right, "x": x | {"field": "x"}}},
+            intervals(between(x) | {"color": color}, 2.5),
+            layer("rule", zero, color=MUTED, strokeDash=[3, 3]),
+            layer("point", within | {"x": ours, "color": color, "tooltip": tooltip}, size=80),
+            layer("point", within | {"x": paper, "tooltip": tooltip}, **diamond),
+            layer("point", {"y": right, "x": ours}, opacity=0),
         ],
         "resolve": {"axis": {"y": "independent"}},
     }

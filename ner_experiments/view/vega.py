@@ -221,6 +221,16 @@ def wrapped(label: str, letters: int) -> str:
 # Parts of panels
 
 
+def layer(mark: str, encoding: Spec, **look: Any) -> Spec:
+    """Marks of one kind, all with this look."""
+    return {"mark": {"type": mark} | look, "encoding": encoding}
+
+
+def between(encoding: Spec, field: str = "x", ends: tuple[str, str] = ("low", "high")) -> Spec:
+    """Encoding of what stretches from one end to the other along an axis."""
+    return {field: encoding | {"field": ends[0]}, f"{field}2": {"field": ends[1]}}
+
+
 def rows_axis(labels: Sequence[str], **axis: Any) -> Spec:
     """The y axis of a panel with one line per label, the first on top."""
     look = {"title": None, "ticks": False, "labelPadding": 6, "grid": False}
@@ -342,6 +352,6 @@ def arrows(rows: Iterable[Spec], domain: Sequence[float], encoding: Spec, *, upr
         )
         if out
     ]
-    angle = {"field": "angle", "type": "quantitative", "scale": None}
-    mark = {"type": "point", "shape": "triangle-up", "size": 20, "filled": False, "strokeWidth": 3}
-    return {"data": {"values": data}, "mark": mark, "encoding": encoding | {"angle": angle}}
+    encoding = encoding | {"angle": {"field": "angle", "type": "quantitative", "scale": None}}
+    marks = layer("point", encoding, shape="triangle-up", size=20, filled=False, strokeWidth=3)
+    return {"data": {"values": data}} | marks

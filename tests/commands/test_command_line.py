@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import refused
 from forked import run
 from places import ROOT
 from seqeval.metrics import f1_score
@@ -28,47 +27,6 @@ def read_conll(path: Path) -> tuple[list[list[str]], list[list[str]]]:
     blocks = path.read_text(encoding="utf-8").strip("\n").split("\n\n")
     rows = [[line.split(" ") for line in block.split("\n")] for block in blocks]
     return [[row[1] for row in block] for block in rows], [[row[2] for row in block] for block in rows]
-
-
-REFUSED = refused("""
-trainer.max_epochs=2.5 -> trainer.max_epochs must be an integer, got 2.5
-trainer.max_epochs=null -> trainer.max_epochs must be an integer, got null
-+trainer.max_epoch=3 -> no setting 'trainer.max_epoch'; did you mean 'trainer.max_epochs'?
-model/norm=none -> model/norm=none: the chosen model has no part 'norm'
-modle=bilstm -> no setting 'modle'; did you mean 'model'?
-model.num_layer=3 model=stacked -> did you mean 'model.num_layers'?
-decoder.constrained=1 -> decoder.constrained must be true or false, got 1
-data.max_sentences=many -> data.max_sentences must be an integer, got many
-layers=3 -> no part of this experiment has a number of layers to set; with one: model=attention, baseline,
-lr=0.1 -> lr=0.1: there is no setting 'lr'; here it is optimizer.lr
-optimizer.learning_rate=1 -> 'optimizer.learning_rate'; here it is optimizer.lr
-batch_size=8 -> here it is batches.tokens; batches=random has batches.sentences
-model.gate_bias=1 -> no setting 'model.gate_bias'; there are: model.hidden_size, model.dropout
-seed=1-3 -> seed=1-3: seed must be an integer, got 1-3; for a sweep: seed=range(1,4)
-data=conll data.files=my.conll -> data.files must be a mapping, got my.conll
-trainer=null -> trainer=null: trainer has no 'null'; there are:
-model -> model: expected KEY=VALUE, such as seed=1
-data.name=mü -> data.name=mü: quote values with special characters: 'data.name="mü"'
-layers=[2 -> layers=[2: not a valid list or mapping: close all brackets
-model=residual model/norm=lyer -> model/norm has no 'lyer'; did you mean 'layer'?
-""")
-"""Beside those of tests/transcript/02_refusals.txt."""
-
-
-@pytest.mark.parametrize(("overrides", "message"), REFUSED)
-@pytest.mark.parametrize("sweep", [[], ["-m", "seed=1,2"], ["--cfg", "job"]], ids=["run", "sweep", "config"])
-def test_a_wrong_setting_is_refused_before_anything_starts(
-    sweep: list[str], overrides: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from ner_experiments.main import cli
-
-    outputs = tmp_path / "outputs"
-    assert cli(["train", *sweep, *overrides.split(), f"output_dir={outputs}"]) == 1
-    printed = capsys.readouterr()
-    assert message in printed.err
-    assert "Traceback" not in printed.err
-    assert not printed.out
-    assert not outputs.exists()
 
 
 @pytest.mark.parametrize("overrides", ["words=bert", "data=conll2003", "layers=3 model=residual"])

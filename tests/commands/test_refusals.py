@@ -11,35 +11,58 @@ from ner_experiments.config.job import CommandLine
 from ner_experiments.launch import search
 from ner_experiments.main import cli
 
-REFUSED = {
-    "words=bert": "words=bert needs words.input.path=..., a folder, or a name on the Hugging Face hub",
-    "words=vectors": "words=vectors needs words.input.path=..., the file of vectors",
-    "words=bert_frozen": "words=bert_frozen needs words.input.path=..., a folder",
-    "words=glove": "glove.6B.50d.txt: no such file of word vectors",
-    "words=bert words.input.path=/no/such": "/no/such: no such folder; give a folder with config.json",
-    "direct=gazetteer": "gazetteer: no list in",
-    "data=conll2003": "eng.train, eng.testa, eng.testb",
-    "data=conll": "data=conll needs data.name=..., the corpus's name in folders and tables",
-    "data=conll data.name=mine": "mine: no file is named; set data.files.train, .dev and .test",
-    "data.sentences.train=0": "toy_en: sentences.train must be at least 1, got 0",
-    "runtime.accelerator=gpu": "runtime.accelerator=gpu: there is no GPU here",
-    "runtime.accelerator=tpu": "runtime.accelerator must be one of auto, cpu, gpu, cuda, mps, got tpu",
-    "model.hidden_size=1000000000000": "model.hidden_size must be at least 1 and at most 65,536",
-    "model.dropout=1.5": "model.dropout must be at least 0 and below 1, got 1.5",
-    "seed=-1": "seed must be at least 0 and at most 4,294,967,295, got -1",
-    "trainer.gradient_clip=nan": "trainer.gradient_clip must be at least 0, got nan",
-    "optimizer.lr=1e300": "optimizer.lr must be above 0 and at most 1e+30, got 1e+300",
-    "seed=${nosuch}": "seed: Interpolation key 'nosuch' not found",
-    "~seed": "~seed: an experiment needs each of its settings; to change it: seed=VALUE",
-    "~runtime.threads": "~runtime.threads: an experiment needs each of its settings",
-    "output_dir=": "output_dir is empty; the current folder is output_dir=.",
-    "output_dir=/dev/null": "output_dir=/dev/null: expected a folder, but /dev/null is not one",
-    "output_dir=/dev/null/a/b": "output_dir=/dev/null/a/b: expected a folder, but /dev/null is not one",
-    "hydra/launcher=nosuch": "there are: basic, local, slurm (slurm needs pip install -e '.[slurm]')",
-    "hydra/sweeper=nosuch": "(optuna needs pip install -e '.[search]')",
-    "hydra.launcher.nosuch=3": "Could not override 'hydra.launcher.nosuch'",
-    "hydra/launcher=local hydra.launcher.minutes=nan": "hydra.launcher.minutes must be at least 0, got nan",
-}
+SETTINGS = refused("""
+trainer.max_epochs=2.5 -> trainer.max_epochs must be an integer, got 2.5
+trainer.max_epochs=null -> trainer.max_epochs must be an integer, got null
++trainer.max_epoch=3 -> no setting 'trainer.max_epoch'; did you mean 'trainer.max_epochs'?
+model/norm=none -> model/norm=none: the chosen model has no part 'norm'
+modle=bilstm -> no setting 'modle'; did you mean 'model'?
+model.num_layer=3 model=stacked -> did you mean 'model.num_layers'?
+decoder.constrained=1 -> decoder.constrained must be true or false, got 1
+data.max_sentences=many -> data.max_sentences must be an integer, got many
+layers=3 -> no part of this experiment has a number of layers to set; with one: model=attention, baseline,
+lr=0.1 -> lr=0.1: there is no setting 'lr'; here it is optimizer.lr
+optimizer.learning_rate=1 -> 'optimizer.learning_rate'; here it is optimizer.lr
+batch_size=8 -> here it is batches.tokens; batches=random has batches.sentences
+model.gate_bias=1 -> no setting 'model.gate_bias'; there are: model.hidden_size, model.dropout
+seed=1-3 -> seed=1-3: seed must be an integer, got 1-3; for a sweep: seed=range(1,4)
+data=conll data.files=my.conll -> data.files must be a mapping, got my.conll
+trainer=null -> trainer=null: trainer has no 'null'; there are:
+model -> model: expected KEY=VALUE, such as seed=1
+data.name=mü -> data.name=mü: quote values with special characters: 'data.name="mü"'
+layers=[2 -> layers=[2: not a valid list or mapping: close all brackets
+model=residual model/norm=lyer -> model/norm has no 'lyer'; did you mean 'layer'?
+""")
+VALUES = refused("""
+words=bert -> words=bert needs words.input.path=..., a folder, or a name on the Hugging Face hub
+words=vectors -> words=vectors needs words.input.path=..., the file of vectors
+words=bert_frozen -> words=bert_frozen needs words.input.path=..., a folder
+words=glove -> glove.6B.50d.txt: no such file of word vectors
+words=bert words.input.path=/no/such -> /no/such: no such folder; give a folder with config.json
+direct=gazetteer -> gazetteer: no list in
+data=conll2003 -> eng.train, eng.testa, eng.testb
+data=conll -> data=conll needs data.name=..., the corpus's name in folders and tables
+data=conll data.name=mine -> mine: no file is named; set data.files.train, .dev and .test
+data.sentences.train=0 -> toy_en: sentences.train must be at least 1, got 0
+runtime.accelerator=gpu -> runtime.accelerator=gpu: there is no GPU here
+runtime.accelerator=tpu -> runtime.accelerator must be one of auto, cpu, gpu, cuda, mps, got tpu
+model.hidden_size=1000000000000 -> model.hidden_size must be at least 1 and at most 65,536
+model.dropout=1.5 -> model.dropout must be at least 0 and below 1, got 1.5
+seed=-1 -> seed must be at least 0 and at most 4,294,967,295, got -1
+trainer.gradient_clip=nan -> trainer.gradient_clip must be at least 0, got nan
+optimizer.lr=1e300 -> optimizer.lr must be above 0 and at most 1e+30, got 1e+300
+seed=${nosuch} -> seed: Interpolation key 'nosuch' not found
+~seed -> ~seed: an experiment needs each of its settings; to change it: seed=VALUE
+~runtime.threads -> ~runtime.threads: an experiment needs each of its settings
+output_dir= -> output_dir is empty; the current folder is output_dir=.
+output_dir=/dev/null -> output_dir=/dev/null: expected a folder, but /dev/null is not one
+output_dir=/dev/null/a/b -> output_dir=/dev/null/a/b: expected a folder, but /dev/null is not one
+hydra/launcher=nosuch -> there are: basic, local, slurm (slurm needs pip install -e '.[slurm]')
+hydra/sweeper=nosuch -> (optuna needs pip install -e '.[search]')
+hydra.launcher.nosuch=3 -> Could not override 'hydra.launcher.nosuch'
+hydra/launcher=local hydra.launcher.minutes=nan -> hydra.launcher.minutes must be at least 0, got nan
+""")
+"""Beside those of tests/transcript/02_refusals.txt."""
 
 
 @pytest.fixture(autouse=True)
@@ -59,13 +82,20 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return printed.err
 
 
-@pytest.mark.parametrize("overrides", REFUSED)
+@pytest.mark.parametrize(("overrides", "message"), [*SETTINGS, *VALUES])
 @pytest.mark.parametrize("sweep", [[], ["-m", "model.dropout=0.1,0.2"]], ids=["run", "sweep"])
-def test_a_wrong_value_is_refused(
-    sweep: list[str], overrides: str, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_setting_is_refused_before_anything_starts(
+    sweep: list[str], overrides: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     varied = [item for item in sweep if item.partition("=")[0] not in overrides]
-    assert REFUSED[overrides] in refusal([*varied, *overrides.split()], capsys)
+    assert message in refusal([*varied, *overrides.split()], capsys)
+
+
+@pytest.mark.parametrize(("overrides", "message"), SETTINGS)
+def test_a_config_with_a_wrong_setting_is_not_shown(
+    overrides: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in refusal(["--cfg", "job", *overrides.split()], capsys)
 
 
 def test_a_folder_that_cannot_be_made_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +125,6 @@ COMMANDS = refused("""
 +init_from={penalty:{_target_:ner_experiments.modules.penalty.OrthogonalityPenalty,weight:0.1}} -> penalty: Orthog
 seed=0 -m layers=0 -> no part of this experiment has a number of layers
 """)
-"""Beside those of tests/transcript/02_refusals.txt."""
 
 
 @pytest.mark.parametrize(("arguments", "message"), COMMANDS)
