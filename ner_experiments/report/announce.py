@@ -25,13 +25,11 @@ def tracked(items: Sequence[Item], action: str, name: Callable[[Item], str]) -> 
 
 
 def with_bar(items: Sequence[Item], action: str, name: Callable[[Item], str]) -> Iterator[Item]:
-    from rich.console import Console  # only needed on a terminal
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.markup import escape  # only needed on a terminal
 
-    text = TextColumn("{task.description}")
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text)
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+    from ner_experiments.utils.terminal import progress_bar
+
+    with progress_bar() as bar:
         task = bar.add_task("", total=len(items))
         for item in items:
             bar.update(task, description=escape(f"{action} {name(item)}"))

@@ -9,6 +9,7 @@ from ner_experiments.report import error_tables, pair_page, row_page, table_page
 from ner_experiments.report.site import Head, Section, Site
 from ner_experiments.tables.pairs import against_leaders
 from ner_experiments.tables.scores import Result
+from ner_experiments.utils.text import percent
 from ner_experiments.view.table import Grid
 
 
@@ -19,15 +20,18 @@ def write(view: Comparison, folder: Path) -> Path:
     pages = {it.row.label: f"system-{number}.html" for number, it in enumerate(results, start=1)}
     errors = {it.name: it for it in view.compared.rows}
     leader = against_leaders(view.pairs)[0][0].labels[0] if view.pairs else results[0].row.label
+    seen_notes = [f"{view.seen_legend} {view.leakage}"]
     sections = [
         table_page.answer_section(view),
         table_page.differences_section(view),
         table_page.results_section(view, pages),
         Section("others", "Other scores", grids=[view.other_scores], notes=[view.other_legend]),
-        seen_section(view),
+        Section("seen", "Mentions that train has", grids=[view.seen], notes=seen_notes)
+        if view.seen
+        else None,
         error_tables.table_section(errors, leader, 0),
         disagreements_section(site, view),
-        made_section(view),
+        Section("made", "How it was scored", points=[f"Signature: `{view.signature}`", *view.reading]),
     ]
     table = view.page.table
     site.write_sections(site.start, Head(table.title, table.source, f"Signature: {view.signature}"), sections)
@@ -37,13 +41,6 @@ def write(view: Comparison, folder: Path) -> Path:
         lead = f"{len(result.runs)} file{'s' * (len(result.runs) > 1)} on {view.compared.gold.path.name}"
         site.write_sections(pages[label], Head(label, lead, trail=[(label, "")]), own)
     return site.finish()
-
-
-def seen_section(view: Comparison) -> Section | None:
-    if not view.seen:
-        return None
-    notes = [f"{view.seen_legend} {view.leakage}"]
-    return Section("seen", "Mentions that train has", grids=[view.seen], notes=notes)
 
 
 def disagreements_section(site: Site, view: Comparison) -> Section | None:
@@ -65,16 +62,15 @@ def disagreements_section(site: Site, view: Comparison) -> Section | None:
     return Section("pairs", "Correct in one system, wrong in another", [text], links=[link])
 
 
-def made_section(view: Comparison) -> Section:
-    """How the files were read, and the signature."""
-    return Section("made", "How it was scored", points=[f"Signature: `{view.signature}`", *view.reading])
-
-
 def files_section(result: Result) -> Section:
     """The files of a system, with their scores."""
-    names = ("precision", "recall", "f1")
+    names = {"precision": "precision", "recall": "recall", "f1": "F1"}
     lines = [
-        [f"{seed}", *(f"{100 * run.metrics['test'][name]:.2f}" for name in names), str(run.folder)]
+        {
+            "seed": f"{seed}",
+            **{heading: percent(run.metrics["test"][name]) for name, heading in names.items()},
+            "file": str(run.folder),
+        }
         for seed, run in result.runs.items()
     ]
-    return Section("seeds", "Files", grids=[Grid(["seed", "precision", "recall", "F1", "file"], lines)])
+    return Section("seeds", "Files", grids=[Grid.by_heading(lines)])

@@ -176,16 +176,18 @@ def group_sections(row: RowErrors) -> list[Section | None]:
             return []
         known = [plot for name in (TYPE, LENGTH) if (plot := known_plot(row, name)) is not None]
         return [Section("archived", "Errors", [NOT_ARCHIVED], plots=known)]
-    plots = [breakdown_plot(name, groups) for name, groups in breakdown.items()]
+    plots = [
+        bar_plot(
+            [bar(group, bucket.f1) for group, bucket in groups.items()],
+            "test F1",
+            f"F1 by {HEADINGS.get(name, name)}",
+            groups_grid(name, groups),
+        )
+        for name, groups in breakdown.items()
+    ]
     means = [bucket.f1 for groups in breakdown.values() for bucket in groups.values()]
     texts = [f"{explain_intervals(means)} {SEEN_TEXT if SEEN in breakdown else ''}".rstrip()]
     return [Section("groups", "F1 by group of mentions", texts, plots=plots)]
-
-
-def breakdown_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
-    """F1 of each group as bars."""
-    bars = [bar(group, bucket.f1) for group, bucket in groups.items()]
-    return bar_plot(bars, "test F1", f"F1 by {HEADINGS.get(name, name)}", groups_grid(name, groups))
 
 
 def known_plot(row: RowErrors, name: str) -> Plot | None:

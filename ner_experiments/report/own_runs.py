@@ -50,6 +50,7 @@ class OwnRuns(Entry):
 class Group:
     """The runs in a folder on one test set, and their settings, both by identity and code.
 
+    Settings are all by their dotted names, and the kind of each part by its name.
     first: one of the runs, by which it is known whether another belongs to them.
     """
 
@@ -94,13 +95,8 @@ def add_to_group(groups: list[Group], run: Run, settings: dict[str, Any], place:
     if (group := next(fitting, None)) is None:
         groups.append(group := Group(place, run))
     group.runs.setdefault(identity, []).append(run)
-    group.settings[identity] = flat_settings(settings)
-
-
-def flat_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The kind of each part by its name, and all settings by their dotted names."""
     kinds = {name: kind(part) for name, part in settings.items() if isinstance(part, Mapping)}
-    return kinds | {name: str(value) for name, value in flat(settings)}
+    group.settings[identity] = kinds | {name: str(value) for name, value in flat(settings)}
 
 
 def kind(part: Mapping[str, Any]) -> str:
@@ -112,14 +108,18 @@ def kind(part: Mapping[str, Any]) -> str:
 
 def own_entry(group: Group) -> Entry:
     """A group of runs as a table, with rows labeled by the settings in which they differ."""
-    overrides = distinguishing_settings(list(group.settings.values()))
+    settings = list(group.settings.values())
+    varied = [name for name in varying(settings) if all(name in row for row in settings)]
+    overrides = [[f"{name}={row[name]}" for name in varied if "_target_" not in name] for row in settings]
     labels = [" ".join(items) for items in overrides]
     results = []
     for label, items, runs in zip(labels, overrides, group.runs.values(), strict=True):
         unique_label = label if label and labels.count(label) == 1 else runs[0].label
         scores = {seed: run.score for seed, run in by_seed(runs).items()}
         results.append(Result(Row(label=unique_label, run=tuple(items)), scores, by_seed(runs)))
-    results.sort(key=lambda result: natural_order(result.row.label))
+    results.sort(  # 2 before 10
+        key=lambda it: [int(n) if n.isdecimal() else n for n in re.split(r"(\d+)", it.row.label)]
+    )
     key = json.dumps([group.place, group.first.settings()["data"], group.first.test_set], sort_keys=True)
     table = Table(
         name=f"runs_{sha256(key.encode()).hexdigest()[:8]}",
@@ -129,14 +129,3 @@ def own_entry(group: Group) -> Entry:
         notes=(OWN_RUNS_NOTE,),
     )
     return OwnRuns(Page(table, tuple(results), places=(group.place,)))
-
-
-def distinguishing_settings(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
-    """For each row, the settings that all rows have and in which they differ."""
-    names = [name for name in varying(rows) if all(name in row for row in rows) and "_target_" not in name]
-    return [[f"{name}={row[name]}" for name in names] for row in rows]
-
-
-def natural_order(label: str) -> list[int | str]:
-    """Sort key that puts 2 before 10."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", label)]

@@ -103,7 +103,7 @@ class Site:
         self.pages: dict[str, str | None] = {}
         self.digests: dict[str, str] = {}
         self.library = None if has_library(folder) else executor().submit(vega.javascript)
-        self.style, self.script = (Markup(asset(f"report.{kind}")) for kind in ("css", "js"))
+        self.style, self.script = (Markup(dict(template_texts())[f"report.{kind}"]) for kind in ("css", "js"))
         self.style += Markup(STYLE)
 
     @property
@@ -209,10 +209,6 @@ def recorded(path: Path, name: str) -> str:
         return ""
     found = re.search(rf'<meta name="{name}" content="([^"]*)">', head)
     return found[1] if found else ""
-
-
-def asset(name: str) -> str:
-    return files("ner_experiments.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def tagged(segments: Sequence[Segment], types: Sequence[str]) -> Markup:

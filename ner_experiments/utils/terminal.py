@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 GAP = 3
 """Columns between two columns of a table."""
@@ -18,6 +21,14 @@ GAP = 3
 def make_console(**options: Any) -> Console:
     """A console as wide as the terminal; wide enough for long rows if the output is a file."""
     return Console(width=None if sys.stdout.isatty() else 120, **options)
+
+
+def progress_bar() -> Progress:
+    """A bar on standard error with the number of items done, the time and a text, which is gone at its end."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    return Progress(*columns, console=Console(file=sys.stderr), transient=True)
 
 
 def new_table(first: str, *numbers: str, title: str | None = None, caption: str | None = None) -> Table:

@@ -6,7 +6,6 @@ past and future can all tag: how many of them can a tagger learn?
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -17,8 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from torch import Tensor
 
 from ner_experiments.build import build
@@ -30,6 +27,7 @@ from ner_experiments.experiment_data import make_encoder
 from ner_experiments.modules.decoding import Decoder
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.provenance import commit, machine, package_digest
+from ner_experiments.utils.terminal import progress_bar
 from ner_experiments.xor.certificate import Certificate, letters, titles, to_json
 from ner_experiments.xor.measurement import Pair, Token, crossed_scores, interaction
 from ner_experiments.xor.results import DECODERS, ROUNDING, ModelResult, TrialResult, XorResults
@@ -125,11 +123,6 @@ def run_tasks(tasks: Sequence[Task], num_processes: int) -> Iterator[tuple[Task,
                 yield running[future], future.result()
         finally:
             pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C, do not wait for the rest
-
-
-def progress_bar() -> Progress:
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    return Progress(*columns, console=Console(file=sys.stderr), transient=True)
 
 
 def measure(name: str, draws: int) -> list[float]:
