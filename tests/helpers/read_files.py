@@ -54,7 +54,3 @@ def message_of(read, path, **options) -> str:
 def read_columns(path, remarks=None, **settings):
     """Sentences of a column file by these settings of `ColumnOptions`."""
     return columns.read_columns(path, columns.ColumnOptions(**settings), remarks or Remarks())
-
-
-def read_untagged(path, **settings):
-    return read_columns(path, gold="none", **settings)
