@@ -106,7 +106,8 @@ def hints(rows: Rows) -> list[str]:
     for name, runs in rows.items():
         metric, score = PRIMARY_METRIC[runs[0]["task"]]
         if number := sum(run["dev"][metric] == 0 for run in runs):
-            found.append(f"{number} of {len(runs)} runs of {name}" if len(runs) > 1 else name)
+            several = f"{number} of {len(runs)} runs{f' of {name}' if len(rows) > 1 else ''}"
+            found.append(several if len(runs) > 1 else name)
     return [f"dev {score} is 0 in {listed(found)}, {TOO_FEW_STEPS}"] if found else []
 
 
