@@ -140,12 +140,9 @@ def in_brackets(segments: Iterable[Segment]) -> str:
 def for_terminal(text: str) -> str:
     """The text on one line, with characters that could move the cursor or change its direction escaped."""
     flat = re.sub(r"[ \t\r]*\n[ \t\r\n]*", " ", text)
-    return "".join(c if c.isprintable() or c in JOINERS or is_space(c) else repr(c)[1:-1] for c in flat)
-
-
-def is_space(character: str) -> bool:
-    """Whether it is a space of some width, such as U+00A0 (no-break) or U+3000 (ideographic)."""
-    return unicodedata.category(character) == "Zs"
+    spaces = {c for c in flat if unicodedata.category(c) == "Zs"}  # such as U+00A0 and U+3000
+    shown = JOINERS | spaces
+    return "".join(c if c.isprintable() or c in shown else repr(c)[1:-1] for c in flat)
 
 
 def code_block(sentence: Sentence) -> str:

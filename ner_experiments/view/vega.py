@@ -176,8 +176,9 @@ def still(node: Any) -> Any:
         return [still(item) for item in node]
     if not isinstance(node, dict):
         return node
-    if "param" in as_mapping(node.get("condition")):
-        return {"value": node["condition"]["value"]}
+    condition = node.get("condition")
+    if isinstance(condition, dict) and "param" in condition:
+        return {"value": condition["value"]}
     return {key: still(value) for key, value in node.items() if key not in ("params", "tooltip")}
 
 
@@ -207,10 +208,6 @@ def legends(node: Any) -> Iterator[Spec]:
             yield from legends(item)
         if isinstance(node, dict) and node.get("legend"):
             yield node
-
-
-def as_mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def wrapped(label: str, letters: int) -> str:

@@ -2,10 +2,10 @@
 
 import json
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from html_tables import rows
 from in_process import Ner
 from places import RESULTS
 
@@ -29,30 +29,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Rows(HTMLParser):
-    """The cells of a page's tables, line by line."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.lines: list[list[str]] = []
-        self.open = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: object) -> None:
-        if tag == "tr":
-            self.lines.append([])
-        if tag in ("td", "th"):
-            self.lines[-1].append("")
-        self.open = self.open or tag in ("td", "th")
-
-    def handle_endtag(self, tag: str) -> None:
-        self.open = self.open and tag not in ("td", "th")
-
-    def handle_data(self, data: str) -> None:
-        if self.open:
-            self.lines[-1][-1] += data
-
-
 def test_a_tables_page_says_what_its_markdown_says(report: Path) -> None:
     folder = RESULTS / "yang2020_table12" / "weibo-max_epochs-3"
     expected = [
@@ -60,7 +36,7 @@ def test_a_tables_page_says_what_its_markdown_says(report: Path) -> None:
         for line in (folder / "README.md").read_text(encoding="utf-8").splitlines()
         if line.startswith("|") and ":--" not in line
     ]
-    found = Rows((report / f"{WEIBO}.html").read_text(encoding="utf-8")).lines
+    found = rows((report / f"{WEIBO}.html").read_text(encoding="utf-8"))
     assert len(expected) == 17
     for line in expected:
         shown = [line[0] or "row", *line[1:]]
@@ -74,7 +50,7 @@ def test_a_table_that_is_not_measured_leads_to_its_other_settings(report: Path) 
 
 def test_a_rows_page_says_what_its_runs_scored(report: Path) -> None:
     (page,) = report.glob("runs-81bdb11b9442.html")
-    found = Rows(page.read_text(encoding="utf-8")).lines
+    found = rows(page.read_text(encoding="utf-8"))
     for path in RESULTS.rglob("81bdb11b9442-seed-*.json"):
         run = json.loads(path.read_text())["metrics"]
         scores = [f"{100 * run['test'][name]:.2f}" for name in ("precision", "recall", "f1")]
@@ -83,7 +59,7 @@ def test_a_rows_page_says_what_its_runs_scored(report: Path) -> None:
 
 
 def test_the_index_counts_what_is_measured_and_what_is_missing(report: Path) -> None:
-    lines = Rows((report / "index.html").read_text(encoding="utf-8")).lines
+    lines = rows((report / "index.html").read_text(encoding="utf-8"))
     ours = [line for line in lines if "Number of BiLSTM layers" in line[0]]
     on_weibo, of_ten_epochs = ["8 of 8", "", "", "3", "24"], ["8 of 8", "", "4", "1 to 5", "22"]
     assert [line[2:7] for line in ours] == [on_weibo, of_ten_epochs, ["0 of 8", "8", "", "", ""]]

@@ -5,7 +5,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tiny_runs import finished
 from toy_rows import TOY, finish
 
 from ner_experiments.config.compose import jobs
@@ -89,20 +88,13 @@ def test_runs_on_other_sentences_are_other_tables(tmp_path: Path) -> None:
     assert len({entry.name for entry in found}) == 3
 
 
-@pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two experiments that are in no table."""
-    folder = tmp_path_factory.mktemp("trained")
-    for layers in (1, 2):
-        finished(folder, "data=toy_en", "model=residual", f"layers={layers}")
-    return folder / "outputs"
-
-
-def test_a_report_shows_them_unless_tables_are_named(outputs: Path, tmp_path: Path) -> None:
+def test_a_report_shows_them_unless_tables_are_named(tmp_path: Path) -> None:
+    outputs = tmp_path / "outputs"
+    sweep(outputs, *(["model=residual", f"layers={layers}"] for layers in (1, 2)))
     arguments = ["--runs", str(outputs), "--results", str(tmp_path / "none"), "--output"]
     assert cli(["report", *arguments, str(tmp_path / "all")]) == 0
     index = (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
-    (link,) = re.findall(r'<a href="(runs_\w+\.html)">Experiments on toy_en in outputs</a>', index)
+    (link,) = re.findall(r'<a href="(runs_\w+\.html)">Experiments on toy_zh in outputs</a>', index)
     page = (tmp_path / "all" / link).read_text(encoding="utf-8")
     rows = set(re.findall(r'<a href="(runs-\w+\.html)">model\.num_layers=[12]</a>', page))
     assert rows == {path.name for path in (tmp_path / "all").glob("runs-*.html")}

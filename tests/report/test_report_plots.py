@@ -1,20 +1,23 @@
-"""The report's pictures: legends of many rows, scales of learning curves, and the corpus in a title."""
+"""The report's plots: their axes, scales, points and titles, and of which rows and sentences they are."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from statistics import stdev
 
 import drawn
 import pytest
 
 from ner_experiments.analysis.row_errors import Mean, MeanBucket
-from ner_experiments.report import error_tables, run_plots, table_page
+from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.report import attention_page, error_tables, run_plots, table_page
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import plots, spec
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.view import vega
+from ner_experiments.view.mentions import visible
 
 
 def test_ten_rows_are_drawn_side_by_side_each_with_a_mark_of_its_own() -> None:
@@ -157,3 +160,181 @@ def test_up_to_twelve_seeds_have_a_line_each() -> None:
     assert len(plot.grid.headings) == 1 + run_plots.MAX_SEEDS
     assert len({row["series"] for row in drawn.data(plot.chart)}) == run_plots.MAX_SEEDS
     assert [row["x"] for row in drawn.data(plot.chart) if "marked" not in row] == [2] * run_plots.MAX_SEEDS
+
+
+def published(name: str) -> Page:
+    table = spec.load(name)
+    return Page(table, tuple(map(Result, table.rows)))
+
+
+def test_a_number_that_rows_vary_is_the_axis() -> None:
+    """Against the papers: layers of two stacks, units of one size, units and sizes at once, sizes."""
+    layers = plots.axis_of(published("yang2020_table12"))
+    assert layers is not None
+    of_series = {
+        series: [point.x for point in layers.points if point.series == series]
+        for series in ("stacked", "residual")
+    }
+    assert (layers.label, of_series) == ("layers", {"stacked": [2, 3, 4], "residual": [2, 3, 4, 5, 6]})
+    units = plots.axis_of(published("zukov2018_table2"))
+    assert units is not None
+    assert (units.label, [point.x for point in units.points]) == ("parallel units", [1, 2, 4, 8, 16, 32])
+    both = plots.axis_of(published("zukov2018_table3"))
+    assert both is not None
+    assert both.label == "parallel units (with size of a unit)"
+    assert [point.x for point in both.points] == [2**power for power in range(8)]
+    sizes = plots.axis_of(published("zukov2018_table4"))
+    assert sizes is not None
+    assert [(point.x, point.result.row.published) for point in sizes.points] == [
+        (8, 89.78),
+        (16, 89.77),
+        (32, 90.26),
+        (64, 91.48),
+        (128, 89.28),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["yang2020_table10", "yang2020_table13", "huang2015_table2", "li2020_table1"]
+)
+def test_a_number_that_goes_with_a_choice_is_no_axis(name: str) -> None:
+    assert plots.axis_of(published(name)) is None
+
+
+def test_rows_are_drawn_beside_those_on_the_same_scale_and_none_is_lost() -> None:
+    found = plots.row_groups(published("huang2015_table2"))
+    for group, word in zip(found, ("POS", "chunks", "NER"), strict=True):
+        assert all(word in result.row.label for result in group.results)
+    assert sum(len(group.results) for group in found) == len(spec.load("huang2015_table2").rows)
+    heads = plots.row_groups(published("li2020_table5"))
+    assert [(group.title, len(group.results)) for group in heads] == [(f"tag {tag}", 9) for tag in "OSBIE"]
+
+
+def test_the_paper_is_drawn_beside_ours_with_both_numbers_in_the_table() -> None:
+    table = spec.load("zukov2018_table4")
+    scores = {1: 90.0, 2: 91.0, 3: 92.0}
+    page = Page(table, tuple(Result(row, scores if "64" in row.label else {}) for row in table.rows))
+    axis = plots.axis_of(page)
+    assert axis is not None
+    plot = plots.axis_plot(axis, "test F1")
+    assert ["size 64", "91.48 ± 0.22 (10)", "91.00 ± 1.00 (3)", "88.52 to 93.48"] in plot.grid.lines
+    points = {(row["series"], row["x"]): row["y"] for row in drawn.data(plot.chart)}
+    assert points == {("ours", 64): 91.0} | {
+        ("published", it.x): it.result.row.published for it in axis.points
+    }
+
+
+def test_what_one_would_not_see_is_written_out() -> None:
+    assert visible("a\u202eb\u200b") == "a⟨U+202E⟩b⟨U+200B⟩"
+    assert visible("北京 é <b>") == "北京 é <b>"
+
+
+def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
+    """Table 14 publishes sentences."""
+    rows = spec.load("yang2020_table14").rows
+    group = plots.RowGroup("toy", tuple(Result(row, {1: 50.0, 2: 60.0}, comparable=False) for row in rows))
+    plot = plots.row_plot(group, "test F1")
+    assert {row["series"] for row in drawn.data(plot.chart)} == {"mean"}
+    assert [line[2] for line in plot.grid.lines] == ["55.00 ± 7.07 (2)"] * 3
+
+
+def test_seconds_per_epoch_are_those_of_the_published_table() -> None:
+    metrics = ({"seconds": 10, "epochs": 1}, {"seconds": 90, "epochs": 3})
+    same = {"parameters": 5, "parameters_of": {}, "peak_memory_bytes": {"main": 1}, "tokens_per_second": 1.0}
+    runs = {seed: Run(Path(), {**same, **it}) for seed, it in enumerate(metrics)}
+    result = Result(spec.load("yang2020_table13").rows[0], runs=runs)
+    assert table_page.cost_line(result)["s per epoch"] == f"{result.cost()['seconds_per_epoch']:.1f} ± 14.1"
+
+
+def test_attention_is_drawn_of_no_sentence_longer_than_the_limit() -> None:
+    def corpus(*lengths: int) -> Corpus:
+        test = [Sentence(("Rome",) * length, ("S-LOC",) * length) for length in lengths]
+        return Corpus("mine", "mentions", {"test": test}, "")
+
+    assert [place.number for place in attention_page.sentences_to_draw(corpus(31, 30))] == [2]
+    with pytest.raises(
+        ValueError, match="mine: no sentence of test or dev with a mention has at most 30 tokens"
+    ):
+        attention_page.sentences_to_draw(corpus(31, 40))
+
+
+TABLE = spec.load("huang2015_table2")
+ROWS = {row.label: row for row in TABLE.rows}
+
+
+def measured(label: str, data: str, parameters: int, **seconds: float) -> Result:
+    """A row that took so many seconds with each seed; it scored 80 with seed 1, 81 with seed 2."""
+    same = {
+        "identity": label,
+        "task": "tags" if data == "ptb" else "mentions",
+        "data": {"name": data, "checksum": data, "gold": data},
+        "parameters": parameters,
+        "parameters_of": {"model": parameters},
+        "peak_memory_bytes": {"main": 2_000_000},
+        "tokens_per_second": 500.0,
+        "epochs": 2,
+        "device": "cpu",
+        "threads": 1,
+    }
+    runs = {int(seed[1:]): Run(Path(label), {**same, "seconds": its}) for seed, its in seconds.items()}
+    return Result(ROWS[label], {seed: 79.0 + seed for seed in runs}, runs)
+
+
+@pytest.fixture
+def page() -> Page:
+    """Two rows on each of two corpora, and one alone on a third."""
+    return Page(
+        TABLE,
+        (
+            measured("random, LSTM, POS", "ptb", 1000, s1=10, s2=30),
+            measured("random, LSTM, chunks", "conll2000", 2000, s1=50),
+            measured("random, BI-LSTM, POS", "ptb", 1500, s1=40, s2=40),
+            measured("random, LSTM, NER", "conll2003", 3000, s1=60),
+            measured("random, BI-LSTM, chunks", "conll2000", 2000, s1=50),
+        ),
+    )
+
+
+def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
+    pos, chunks = run_plots.cost_plots(page)
+    assert pos.title == "test accuracy against parameters and seconds: ptb"
+    assert chunks.title == "test F1 against parameters and seconds: conll2000"
+    assert pos.grid.headings == ("", "test accuracy", "trained parameters", "seconds of a run")
+    scored = f"80.50 ± {stdev([80, 81]):.2f}"
+    assert pos.grid.lines == [
+        ["1. random, LSTM, POS", scored, "1,000", f"20 ± {stdev([10, 30]):.0f}"],
+        ["2. random, BI-LSTM, POS", scored, "1,500", "40"],
+    ]
+    assert [line[1:] for line in chunks.grid.lines] == [["80.00", "2,000", "50"]] * 2
+    for plot in (pos, chunks):
+        for panel in (0, 1):  # against each of the two costs
+            points = [(row["series"], row["n"]) for row in drawn.data(plot.chart, panel)]
+            assert points == [(line[0], str(place)) for place, line in enumerate(plot.grid.lines, start=1)]
+
+
+def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
+    section = table_page.cost_section(TableView(page), {})
+    assert section is not None
+    assert [plot.title for plot in section.plots] == [plot.title for plot in run_plots.cost_plots(page)]
+    alone = table_page.cost_section(TableView(Page(TABLE, page.results[:2])), {})
+    assert alone is not None
+    assert alone.plots == []
+
+
+def test_a_point_lies_at_the_means_with_bars_as_long_as_the_deviations(page: Page) -> None:
+    plot, _ = run_plots.cost_plots(page)
+    seconds, scores = stdev([10, 30]), stdev([80, 81])
+    point = drawn.data(plot.chart, 1)[0]
+    assert (point["x"], point["y"]) == (20, 80.5)
+    assert [point["left"], point["right"]] == pytest.approx([20 - seconds, 20 + seconds], rel=1e-5)
+    assert [point["low"], point["high"]] == pytest.approx([80.5 - scores, 80.5 + scores], rel=1e-5)
+
+
+@pytest.mark.parametrize(("parameters", "logarithmic"), [((100, 1500), False), ((100, 1600), True)])
+def test_costs_that_differ_much_are_shown_on_a_logarithmic_axis(
+    parameters: tuple[int, int], logarithmic: bool
+) -> None:
+    rows = [measured(label, "ptb", count, s1=1) for label, count in zip(ROWS, parameters, strict=False)]
+    (plot,) = run_plots.cost_plots(Page(TABLE, tuple(rows)))
+    assert (plot.chart.panels[0]["encoding"]["x"]["scale"].get("type") == "log") == logarithmic
+    assert "type" not in plot.chart.panels[1]["encoding"]["x"]["scale"]

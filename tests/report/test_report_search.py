@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from html_tables import rows
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search, Trial, expected_best
@@ -71,16 +72,6 @@ def report(folder: Path, *found: Search) -> Path:
 def page_of(folder: Path) -> str:
     (path,) = folder.glob("search-*.html")
     return path.read_text(encoding="utf-8")
-
-
-def rows(page: str, caption: str) -> list[list[str]]:
-    """Cells of the first table with the caption, as text."""
-    (body,) = re.findall(
-        rf"<caption><span>{re.escape(caption)}</span></caption>.*?</table>", page, re.DOTALL
-    )[:1]
-    lines = re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)
-    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL) for line in lines]
-    return [[html.unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in line] for line in cells]
 
 
 @pytest.fixture(scope="module")
@@ -159,34 +150,26 @@ def test_a_search_is_refused_where_a_table_is_expected(written: Path) -> None:
         sweeps.find(MADE_UP.name, written.parent / "outputs" / "part-0")
 
 
-@pytest.mark.parametrize("number", [0, 1])
-def test_a_search_with_hardly_a_trial_has_a_page(number: int, tmp_path: Path) -> None:
-    few = (*trials()[:number], *trials()[-2:])
-    page = page_of(report(tmp_path, dataclasses.replace(MADE_UP, trials=few, importance={})))
-    assert "Failed trials" in page
-    assert ("Trials by dev score" in page) == (number == 1)
-    assert 'class="charts"' not in page
+EQUAL = tuple(
+    dataclasses.replace(trial, score=0.5, overrides=MADE_UP.trials[0].overrides) for trial in trials()[:12]
+)
 
 
-def test_equal_scores_and_one_value_can_be_drawn(tmp_path: Path) -> None:
-    equal = tuple(
-        dataclasses.replace(trial, score=0.5, overrides=MADE_UP.trials[0].overrides) for trial in trials()
-    )
-    assert (
-        page_of(report(tmp_path, dataclasses.replace(MADE_UP, trials=equal[:12], importance={}))).count(
-            'class="charts"'
-        )
-        == 4
-    )
+@pytest.mark.parametrize(
+    ("made", "plots"), [(trials()[-2:], 0), ((trials()[0], *trials()[-2:]), 0), (EQUAL, 4)]
+)
+def test_hardly_a_trial_and_equal_ones_have_a_page(
+    made: tuple[Trial, ...], plots: int, tmp_path: Path
+) -> None:
+    page = page_of(report(tmp_path, dataclasses.replace(MADE_UP, trials=made, importance={})))
+    assert ("Failed trials" in page) == (made != EQUAL)
+    assert ("Trials by dev score" in page) == (made[0].state == "complete")
+    assert page.count('class="charts"') == plots
 
 
-def test_searches_of_one_name_have_pages_of_their_own(tmp_path: Path) -> None:
-    folder = report(tmp_path, MADE_UP, MADE_UP)
-    assert len([*folder.glob("search-*.html")]) == 2
-
-
-def test_long_names_that_end_alike_have_pages_of_their_own() -> None:
-    pages = {search_page.FoundSearch(f"outputs/{part}/searches/{'x' * 70}", MADE_UP).page for part in "ab"}
+@pytest.mark.parametrize("name", ["mine", "x" * 70])
+def test_searches_of_one_name_have_pages_of_their_own(name: str) -> None:
+    pages = {search_page.FoundSearch(f"outputs/{part}/searches/{name}", MADE_UP).page for part in "ab"}
     assert len(pages) == 2
 
 

@@ -55,14 +55,9 @@ def test_a_page_that_was_deleted_or_that_code_no_longer_makes_is_set_right(tmp_p
     assert times(folder).keys() == before.keys()
     page = folder / "xor.html"
     text = page.read_text(encoding="utf-8")
-    page.write_text(re.sub('name="inputs" content="[^"]*"', 'name="inputs" content="older"', text))
-    (folder / "index.html").write_text(
-        re.sub(
-            'name="inputs" content="[^"]*"',
-            'name="inputs" content="older"',
-            (folder / "index.html").read_text(encoding="utf-8"),
-        )
-    )
+    for path in (page, folder / "index.html"):
+        older = re.sub('name="inputs" content="[^"]*"', 'name="inputs" content="older"', path.read_text())
+        path.write_text(older)
     assert cli(arguments) == 0
     assert page.read_text(encoding="utf-8") == text
 
