@@ -11,7 +11,6 @@ from ner_experiments.report.entries import run_inputs
 from ner_experiments.report.site import Head, Section, Site
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.plots import Plot
 from ner_experiments.view.table import Grid
 from ner_experiments.view.vega import Chart
 
@@ -100,7 +99,5 @@ def sentence_section(number: int, attention_map: AttentionMap) -> Section:
     for panel, weights in zip(chart.panels, attention_map.weights.tolist(), strict=True):
         lines = [[word, *(f"{it:.2f}" for it in row)] for word, row in zip(words, weights, strict=True)]
         title = panel["title"]
-        plots.append(
-            Plot(Chart(title, chart.title, (panel | {"title": ""},)), Grid(["token", *words], lines))
-        )
+        plots.append(Chart(title, chart.title, (panel | {"title": ""},), grid=Grid(["token", *words], lines)))
     return Section(f"sentence-{number}", attention_map.title, plots=plots)

@@ -29,10 +29,10 @@ from ner_experiments.analysis.sentences import NAMES
 from ner_experiments.analysis.statistics import Summary, difference, summarize
 from ner_experiments.report.run_plots import bar_plot, group_plot, reliability
 from ner_experiments.report.site import Section
-from ner_experiments.tables.plots import Plot
 from ner_experiments.view import cells
 from ner_experiments.view.charts import Value
 from ner_experiments.view.table import Grid
+from ner_experiments.view.vega import Chart
 
 Rows = Mapping[str, RowErrors]
 """Errors of rows on one test set, by label."""
@@ -96,7 +96,7 @@ def kinds_table(rows: Rows) -> Grid:
     return replace(bar_grid(bars), caption="Errors by kind, % of gold mentions, with 95 % intervals")
 
 
-def f1_plot(name: str, rows: Mapping[str, Mapping[str, MeanBucket]]) -> Plot:
+def f1_plot(name: str, rows: Mapping[str, Mapping[str, MeanBucket]]) -> Chart:
     """F1 by group as points, one series per row; the numbers have all rows, the picture the first ones."""
     bars = {label: [bar(group, it.f1) for group, it in groups.items()] for label, groups in rows.items()}
     drawn = dict(list(bars.items())[:MAX_DRAWN])
@@ -190,7 +190,7 @@ def group_sections(row: RowErrors) -> list[Section | None]:
     return [Section("groups", "F1 by group of mentions", texts, plots=plots)]
 
 
-def known_plot(row: RowErrors, name: str) -> Plot | None:
+def known_plot(row: RowErrors, name: str) -> Chart | None:
     """F1 of each group as bars, from what runs archived without errors have."""
     runs = [f1_by_mention(run, name) for run in row.runs.values()]
     scores = {group: [f1[group] for f1 in runs if group in f1] for f1 in runs for group in f1}

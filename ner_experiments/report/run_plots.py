@@ -10,7 +10,7 @@ from statistics import fmean
 
 from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.plots import Plot, unit_of
+from ner_experiments.tables.plots import unit_of
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.view import cells, charts
 from ner_experiments.view.charts import Point, Spread, Value
@@ -31,32 +31,32 @@ SMALL_HEIGHT = 150
 BAND_TEXT = f"Of more than {MAX_SEEDS} seeds: the mean, and a band from the lowest to the highest."
 
 
-def bar_plot(rows: Sequence[Value], unit: str, title: str, grid: Grid) -> Plot:
+def bar_plot(rows: Sequence[Value], unit: str, title: str, grid: Grid) -> Chart:
     """A bar for each value."""
     description = "One bar each, with its 95 % interval, cut at the ends of the axis."
-    return Plot(Chart(title, description, (charts.bars(rows, unit),)), grid)
+    return Chart(title, description, (charts.bars(rows, unit),), grid=grid)
 
 
-def group_plot(by_series: Mapping[str, Sequence[Value]], unit: str, title: str, grid: Grid) -> Plot:
+def group_plot(by_series: Mapping[str, Sequence[Value]], unit: str, title: str, grid: Grid) -> Chart:
     """One point per series in each row, with its interval."""
     values = [value._replace(series=series) for series, of_series in by_series.items() for value in of_series]
     ends = [end for value in values for end in (value.low, value.high) if end is not None]
     low, high = domain_of([value.value for value in values], ends)
     panel = charts.dots(values, unit, domain=(max(0.0, low), min(100.0, high)))
     description = f"One point each, with its 95 % interval, cut at 0 and 100: {', '.join(by_series)}."
-    return Plot(Chart(title, description, (panel,)), grid)
+    return Chart(title, description, (panel,), grid=grid)
 
 
-def reliability(rows: Sequence[Value], mean: Sequence[float], title: str, grid: Grid) -> Plot:
+def reliability(rows: Sequence[Value], mean: Sequence[float], title: str, grid: Grid) -> Chart:
     """Share of correct mentions over mean probability, with the diagonal."""
     points = [Point(x, it.value, "", it.low, it.high) for x, it in zip(mean, rows, strict=True)]
     x, y = "mean probability of the predicted mentions, %", "correct among them, %"
     panel = charts.lines(points, x, y, x_domain=(0, 102), y_domain=(0, 102), line="", diagonal=True)
     description = "One point per tenth of probability; on the dotted line, probabilities are calibrated."
-    return Plot(Chart(title, description, (panel,)), grid)
+    return Chart(title, description, (panel,), grid=grid)
 
 
-def line_plot(rows: Sequence[Mapping[str, float]], unit: str, title: str) -> Plot:
+def line_plot(rows: Sequence[Mapping[str, float]], unit: str, title: str) -> Chart:
     """One line per column; the first column is the axis. Norms have a logarithmic scale."""
     axis, *columns = dict.fromkeys(key for row in rows for key in row)
     points = [Point(row[axis], row[column], column) for column in columns for row in rows if column in row]
@@ -66,18 +66,16 @@ def line_plot(rows: Sequence[Mapping[str, float]], unit: str, title: str) -> Plo
         for row in rows
     ]
     panel = charts.lines(points, axis, unit, log_y=log)
-    return Plot(
-        Chart(title, f"One line each: {', '.join(columns)}.", (panel,)), Grid((axis, *columns), lines)
-    )
+    return Chart(title, f"One line each: {', '.join(columns)}.", (panel,), grid=Grid((axis, *columns), lines))
 
 
-def cost_plots(page: Page) -> list[Plot]:
+def cost_plots(page: Page) -> list[Chart]:
     """Score against cost, one plot per corpus with rows to compare."""
     comparable = [group for group in groups(page.results) if len(group) >= MIN_ROWS]
     return [cost_plot(group, unit_of(page.table, group), group[0].data["name"]) for group in comparable]
 
 
-def cost_plot(results: Sequence[Result], unit: str, data: str) -> Plot:
+def cost_plot(results: Sequence[Result], unit: str, data: str) -> Chart:
     labels = [f"{number}. {result.row.label}" for number, result in enumerate(results, start=1)]
     panels = []
     for key, label in COSTS.items():
@@ -87,7 +85,7 @@ def cost_plot(results: Sequence[Result], unit: str, data: str) -> Plot:
             points.append(Spread(name, x.mean, x.sd, y.mean, y.sd))
         panels.append(charts.cloud(points, label, unit))
     title = f"{unit} against parameters and seconds: {data}"
-    return Plot(Chart(title, COST_DESCRIPTION, tuple(panels)), cost_grid(results, labels, unit))
+    return Chart(title, COST_DESCRIPTION, tuple(panels), grid=cost_grid(results, labels, unit))
 
 
 def score(result: Result) -> Summary:
@@ -106,19 +104,19 @@ def cost_grid(results: Sequence[Result], labels: Sequence[str], unit: str) -> Gr
     return Grid(("", unit, *COSTS.values()), lines)
 
 
-def dev_curves(runs: Mapping[int, Run], title: str, limits: Sequence[float]) -> Plot:
+def dev_curves(runs: Mapping[int, Run], title: str, limits: Sequence[float]) -> Chart:
     """Small plot of a row's dev scores. limits: of the y axis, shared by the rows on a corpus."""
     panel = curve_panel(dev_curve(runs), limits, SMALL_HEIGHT)
-    return Plot(Chart(title, curve_description(runs), (panel,)), curve_grid(runs))
+    return Chart(title, curve_description(runs), (panel,), grid=curve_grid(runs))
 
 
-def dev_and_loss_curves(runs: Mapping[int, Run]) -> Plot:
+def dev_and_loss_curves(runs: Mapping[int, Run]) -> Chart:
     """Dev scores and training loss of each seed."""
     few = len(runs) <= MAX_SEEDS
     title = "Learning curves, seed by seed" if few else f"Learning curves of {len(runs)} seeds"
     curves = (dev_curve(runs), Curves(runs, "train_loss", 1.0, "training loss"))
     panels = tuple(curve_panel(curve) for curve in curves if curve.points)
-    return Plot(Chart(title, curve_description(runs), panels), curve_grid(runs))
+    return Chart(title, curve_description(runs), panels, grid=curve_grid(runs))
 
 
 def curve_panel(curves: Curves, limits: Sequence[float] = (), height: int = charts.HEIGHT) -> Spec:

@@ -16,7 +16,6 @@ from ner_experiments.analysis.search_trials import Search, Trial, best_so_far, e
 from ner_experiments.report.entries import file_name
 from ner_experiments.report.run_plots import SMALL_HEIGHT
 from ner_experiments.report.site import Head, Section, Site
-from ner_experiments.tables.plots import Plot
 from ner_experiments.utils.text import percent
 from ner_experiments.view import charts
 from ner_experiments.view.charts import Point
@@ -176,7 +175,7 @@ def origin_section(search: Search) -> Section:
 # Plots
 
 
-def history_plot(search: Search) -> Plot:
+def history_plot(search: Search) -> Chart:
     complete = [trial for trial in search.trials if trial.score is not None]
     scores = [100 * score for score in search.scores]
     best = best_so_far(scores)
@@ -193,7 +192,7 @@ def history_plot(search: Search) -> Plot:
     return plot(search, "Dev score of each trial, and the best so far", "trial", panel, grid)
 
 
-def setting_plot(search: Search, number: int) -> Plot:
+def setting_plot(search: Search, number: int) -> Chart:
     """Dev score by the value of one setting, on a logarithmic axis if its range is logarithmic."""
     key, metric = search.keys[number], f"dev {search.metric}"
     values = [varied_values(trial)[number] for trial in search.ranked]
@@ -215,5 +214,5 @@ def numbers_of(values: Sequence[str]) -> list[float] | None:
     return numbers if all(map(math.isfinite, numbers)) else None
 
 
-def plot(search: Search, title: str, x: str, panel: Spec, grid: Grid) -> Plot:
-    return Plot(Chart(title, f"One point per trial, dev {search.metric} by {x}.", (panel,)), grid)
+def plot(search: Search, title: str, x: str, panel: Spec, grid: Grid) -> Chart:
+    return Chart(title, f"One point per trial, dev {search.metric} by {x}.", (panel,), grid=grid)

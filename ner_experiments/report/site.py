@@ -21,11 +21,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ner_experiments.runs.provenance import package_digest
-from ner_experiments.tables.plots import Plot
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.view import vega
 from ner_experiments.view.mentions import STYLE, Segment, Sentence, to_html, visible
 from ner_experiments.view.table import Grid
+from ner_experiments.view.vega import Chart
 
 LIBRARY = "charts.js"
 """Script that draws the charts of all pages."""
@@ -46,7 +46,7 @@ class Section:
     title: str
     texts: Sequence[str] = ()
     grids: Sequence[Grid] = ()
-    plots: Sequence[Plot] = ()
+    plots: Sequence[Chart] = ()
     small: bool = False
     notes: Sequence[str] = ()
     points: Sequence[str] = ()

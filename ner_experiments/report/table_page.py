@@ -11,11 +11,12 @@ from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, cost_plots, c
 from ner_experiments.report.site import Section
 from ner_experiments.tables.origin import Origin, comma_separated, devices
 from ner_experiments.tables.pairs import mean
-from ner_experiments.tables.plots import Plot, score_plots, seed_plots
+from ner_experiments.tables.plots import score_plots, seed_plots
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.table_view import MEANS, TableView
 from ner_experiments.view import cells
 from ner_experiments.view.table import Grid
+from ner_experiments.view.vega import Chart
 from ner_experiments.xor import certificate
 from ner_experiments.xor.certificate import cases, certificates
 from ner_experiments.xor.picture import xor_chart
@@ -155,7 +156,7 @@ def curves_section(view: TableView) -> Section | None:
             corpora.setdefault(scored_on(result), []).append(result)
     if not corpora:
         return None
-    plots: list[Plot] = []
+    plots: list[Chart] = []
     for rows in corpora.values():
         limits = curve_limits([result.runs for result in rows])
         plots += [dev_curves(result.runs, result.row.label, limits) for result in rows]
@@ -210,7 +211,7 @@ def cost_line(result: Result) -> dict[str, str]:
 def xor_section(results: XorResults) -> Section:
     """Picture and certificates of the XOR limit. The certificates are computed anew, and verify themselves."""
     proofs = certificates()
-    plot = Plot(xor_chart(cases(proofs), results.models), Grid(HEADINGS, table_lines(results.models)))
+    plot = replace(xor_chart(cases(proofs), results.models), grid=Grid(HEADINGS, table_lines(results.models)))
     folded = [
         (f"Proof of section {it.program.section}: {it.program.name}", certificate.render(it))
         for it in cases(proofs)

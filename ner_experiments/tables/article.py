@@ -14,13 +14,14 @@ from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import display_name, varying
 from ner_experiments.tables.effects import Effects
 from ner_experiments.tables.pairs import Pair, against_leaders
-from ner_experiments.tables.plots import Plot, score_plots, seed_plots, settings
+from ner_experiments.tables.plots import score_plots, seed_plots, settings
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.text import listed
 from ner_experiments.view import cells, pages
 from ner_experiments.view.table import Grid, latex
+from ner_experiments.view.vega import Chart
 
 TEXTS = ("table", "effects", "methods", "preview")
 FIGURE_WIDTH = 500
@@ -45,7 +46,7 @@ def write(view: TableView, folder: Path, dataset: str | None = None) -> list[Pat
     folder.mkdir(parents=True, exist_ok=True)
     contents: dict[str, bytes] = {}
     for number, plot in enumerate(article.plots, start=1):
-        contents[f"figure-{number}.pdf"] = plot.chart.pdf(FIGURE_WIDTH)
+        contents[f"figure-{number}.pdf"] = plot.pdf(FIGURE_WIDTH)
     figures = [*contents]
     for name in TEXTS:
         if text := pages.page(f"article/{name}.tex.j2", it=article, figures=figures):
@@ -74,7 +75,7 @@ class Article:
         return [it for it in self.page.results if it.runs or it.row.published is not None] if measured else []
 
     @cached_property
-    def plots(self) -> list[Plot]:
+    def plots(self) -> list[Chart]:
         """One plot for each corpus with runs and each grid, or one along the number that a published table varies."""
         page = replace(self.page, results=tuple(it for it in self.rows if it.runs or it.row.cited))
         if not page.table.is_sweep:

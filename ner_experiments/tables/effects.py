@@ -16,7 +16,7 @@ from ner_experiments.analysis import factorial, statistics
 from ner_experiments.analysis.factorial import Factorial, Term
 from ner_experiments.config.row_settings import CORPUS, compared, display_name, is_number
 from ner_experiments.tables.pairs import Pair
-from ner_experiments.tables.plots import OURS, Plot, ends, settings, unit_of
+from ner_experiments.tables.plots import OURS, ends, settings, unit_of
 from ner_experiments.tables.scores import Page, Result, groups, named_seeds
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.utils.text import listed
@@ -224,7 +224,7 @@ class Effects:
         return Grid(headings, lines, self.title)
 
     @property
-    def plot(self) -> Plot | None:
+    def plot(self) -> Chart | None:
         """One line per combination of the other settings along the axis, an interaction plot; None without scores."""
         place = [*self.levels].index(self.axis)
         others = [key for key in self.levels if key != self.axis]
@@ -246,7 +246,7 @@ class Effects:
         panel = charts.lines(
             points, display_name(self.axis), unit, y_domain=charts.limits(edges), ticks=True, log_x=log
         )
-        return Plot(Chart(f"{unit} by {self.title}", DESCRIPTION, (panel,)), self.means)
+        return Chart(f"{unit} by {self.title}", DESCRIPTION, (panel,), grid=self.means)
 
     # Pairs of rows
 

@@ -27,13 +27,14 @@ from ner_experiments.runs.store import find_archive
 from ner_experiments.tables import claims_page, dominant_sentence, results_folder, spec
 from ner_experiments.tables.claims_page import PLOTS
 from ner_experiments.tables.origin import cost
-from ner_experiments.tables.plots import BARS, Plot, score_grid, score_plots
+from ner_experiments.tables.plots import BARS, score_grid, score_plots
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import over_sentences
 from ner_experiments.utils.text import did_you_mean, read_json_object, truncated_repr
 from ner_experiments.view import cells
 from ner_experiments.view.table import Grid
+from ner_experiments.view.vega import Chart
 
 TEMPLATES, SUFFIX = "templates", ".md.j2"
 
@@ -223,10 +224,10 @@ class Measured:
         plots = enumerate(score_plots(page), start=1)
         return "\n\n".join([*(self._linked_plot(plot, f"{stem}-{number}") for number, plot in plots), BARS])
 
-    def _linked_plot(self, plot: Plot, name: str) -> str:
+    def _linked_plot(self, plot: Chart, name: str) -> str:
         path = self.results / PLOTS / f"{name}.svg"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(plot.chart.svg(), encoding="utf-8")
+        path.write_text(plot.svg(), encoding="utf-8")
         return f"![{plot.title}]({PLOTS}/{path.name})"
 
 

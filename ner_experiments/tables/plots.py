@@ -41,18 +41,6 @@ SEED_DESCRIPTION = (
 
 
 @dataclass(frozen=True)
-class Plot:
-    """A chart with its numbers as a table."""
-
-    chart: Chart
-    grid: Grid
-
-    @property
-    def title(self) -> str:
-        return self.chart.title
-
-
-@dataclass(frozen=True)
 class Axis:
     """A numeric setting, the rows along it, and the settings coupled to it, which add no information."""
 
@@ -83,7 +71,7 @@ class RowGroup:
     results: tuple[Result, ...]
 
 
-def score_plots(page: Page) -> list[Plot]:
+def score_plots(page: Page) -> list[Chart]:
     """One plot along the number that the table varies; without one, a plot for each group of rows."""
     if axis := axis_of(page):
         return [axis_plot(axis, unit_of(page.table, page.results))]
@@ -193,8 +181,8 @@ def unique_words(title: str, common_words: Mapping[str, set[str]]) -> set[str]:
     return common_words[title] - set().union(*others)
 
 
-def axis_plot(axis: Axis, unit: str) -> Plot:
-    """Plot with one line along the axis per series; published and ours in two panels if they are of different data."""
+def axis_plot(axis: Axis, unit: str) -> Chart:
+    """Chart with one line along the axis per series; published and ours in two panels if they are of different data."""
     kinds = [kind for kind in (PAPER, OURS) if any(center(it.result, kind) is not None for it in axis.points)]
     comparable = all(point.result.comparable for point in axis.points)
     looks = {}
@@ -213,16 +201,16 @@ def axis_plot(axis: Axis, unit: str) -> Plot:
         label = unit if comparable else f"{unit}, {side[0]}"
         log = charts.is_wide([point.x for point in axis.points])
         panels.append(charts.lines(points, axis.label, label, look_of=looks, ticks=True, log_x=log))
-    chart = Chart(f"{unit} by {axis.label}", DESCRIPTION, tuple(panels))
-    return Plot(chart, score_grid([point.result for point in axis.points], MEAN))
+    grid = score_grid([point.result for point in axis.points], MEAN)
+    return Chart(f"{unit} by {axis.label}", DESCRIPTION, tuple(panels), grid=grid)
 
 
 def series_of(series: str, kind: str) -> str:
     return f"{series}, {kind}" if series else kind
 
 
-def row_plot(group: RowGroup, unit: str) -> Plot:
-    """Plot with one line per row, the first on top; published and ours in two panels if they are not comparable."""
+def row_plot(group: RowGroup, unit: str) -> Chart:
+    """Chart with one line per row, the first on top; published and ours in two panels if they are not comparable."""
     is_published = any(center(it, PAPER) is not None for it in group.results)
     comparable = all(result.comparable for result in group.results)
     sides = [[PAPER, CITED, OURS]] if comparable else [[PAPER, CITED], [OURS]]
@@ -241,23 +229,23 @@ def row_plot(group: RowGroup, unit: str) -> Plot:
             label = unit if comparable else f"{unit}, {OURS if side == [OURS] else PAPER}"
             panels.append(charts.dots(values, label, look_of=LOOKS))
     title = f"{unit}, row by row" + (f": {group.title}" if group.title else "")
-    return Plot(Chart(title, DESCRIPTION, tuple(panels)), score_grid(group.results, MEAN))
+    return Chart(title, DESCRIPTION, tuple(panels), grid=score_grid(group.results, MEAN))
 
 
-def seed_plots(page: Page) -> list[Plot]:
+def seed_plots(page: Page) -> list[Chart]:
     """Plots of a sweep, one per corpus: every seed as a small point, with the mean and its interval, row by row."""
     return [seed_plot(group, unit_of(page.table, group.results)) for group in row_groups(page)]
 
 
-def seed_plot(group: RowGroup, unit: str) -> Plot:
+def seed_plot(group: RowGroup, unit: str) -> Chart:
     values = []
     for result in group.results:
         low, high = ends(result, OURS)
         values.append(charts.Value(result.row.label, center(result, OURS) or 0.0, low, high, MEAN_OF_SEEDS))
         values += [charts.Value(result.row.label, score, series=SEED) for score in result.scores.values()]
     title = f"{unit} of each seed" + (f": {group.title}" if group.title else "")
-    chart = Chart(title, SEED_DESCRIPTION, (charts.dots(values, unit, look_of=LOOKS),))
-    return Plot(chart, score_grid(group.results, MEAN))
+    panel = charts.dots(values, unit, look_of=LOOKS)
+    return Chart(title, SEED_DESCRIPTION, (panel,), grid=score_grid(group.results, MEAN))
 
 
 def center(result: Result, kind: str) -> float | None:

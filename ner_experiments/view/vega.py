@@ -18,6 +18,7 @@ from io import BytesIO
 from typing import Any
 
 from ner_experiments.utils.files import json_digest
+from ner_experiments.view.table import Grid
 
 Spec = dict[str, Any]
 INK, MUTED, LINE, PAPER = "var(--ink)", "var(--muted)", "var(--line)", "var(--paper)"
@@ -86,13 +87,14 @@ class Chart:
     """Vega-Lite panels that stand side by side, or below each other where there is no room.
 
     title: in one line. description: what a screen reader says in place of the picture. columns: at most so many panels
-    stand side by side.
+    stand side by side. grid: its numbers as a table, for a page.
     """
 
     title: str
     description: str
     panels: tuple[Spec, ...]
     columns: int = 3
+    grid: Grid | None = None
 
     def specification(self, width: int = 760, *, titled: bool = False) -> Spec:
         """One Vega-Lite specification for a picture of about that width, dark on white, that needs no style sheet.

@@ -24,7 +24,7 @@ def test_ten_rows_are_drawn_side_by_side_each_with_a_mark_of_its_own() -> None:
     f1 = MeanBucket(Mean(0.8, 0.7, 0.9, 3, "seeds"), 0.8, 0.8, 10)
     plot = error_tables.f1_plot("type", {f"row {number}": {"NP": f1} for number in range(10)})
     assert plot.title == "F1 by type"
-    assert drawn.data(plot.chart) == [
+    assert drawn.data(plot) == [
         {"row": "NP", "x": 80, "low": 70, "high": 90, "series": f"row {number}"} for number in range(10)
     ]
     looks = {(look.color, look.shape) for look in vega.looks(map(str, range(42))).values()}
@@ -35,10 +35,10 @@ def test_ten_rows_are_drawn_side_by_side_each_with_a_mark_of_its_own() -> None:
 def test_norms_have_a_logarithmic_axis(least: float) -> None:
     rows = [{"epoch": 1.0, "layer 1": least}, {"epoch": 2.0, "layer 1": 1.0}]
     plot = run_plots.line_plot(rows, "norm", "Gradient of each layer's output")
-    assert plot.chart.panels[0]["encoding"]["y"]["scale"]["type"] == "log"
-    low, high = drawn.domain(plot.chart, "y")
+    assert plot.panels[0]["encoding"]["y"]["scale"]["type"] == "log"
+    low, high = drawn.domain(plot, "y")
     assert 0 < low < least < 1 < high
-    assert [row["y"] for row in drawn.data(plot.chart)] == [least, 1.0]
+    assert [row["y"] for row in drawn.data(plot)] == [least, 1.0]
 
 
 class Trained(Run):
@@ -66,7 +66,7 @@ def test_learning_curves_have_one_scale_for_each_corpus_and_the_page_says_so() -
     section = table_page.curves_section(TableView(Page(table, results)))
     assert section is not None
     assert [plot.title for plot in section.plots] == [rows[n].label for n in (0, 2, 1, 3)]
-    ticks = [drawn.domain(plot.chart, "y") for plot in section.plots]
+    ticks = [drawn.domain(plot, "y") for plot in section.plots]
     assert ticks[0] == ticks[1]
     assert ticks[2] == ticks[3]
     assert min(ticks[0]) >= 90
@@ -95,7 +95,7 @@ def test_rows_of_the_report_are_drawn_at_their_scores_and_those_of_papers_beside
     results = tuple(Result(row, {1: 90.0, 2: 91.0}) for row in table.rows[:2])
     (rows,) = plots.row_groups(Page(table, results))
     plot = plots.row_plot(rows, "test F1")
-    assert drawn.data(plot.chart) == [
+    assert drawn.data(plot) == [
         point
         for row in table.rows[:2]
         for point in (
@@ -111,18 +111,18 @@ def test_seeds_are_points_and_their_interval_is_drawn_as_far_as_there_is_room() 
     table = Table(name="mine", title="t", source="s", rows=(Row(label="layers=1", run=("layers=1",)),))
     page = Page(table, (Result(table.rows[0], {1: 50.0, 2: 51.0}, trained("weibo", 0.5)),))
     (plot,) = plots.seed_plots(page)
-    assert [(row["series"], row["x"]) for row in drawn.data(plot.chart)] == [
+    assert [(row["series"], row["x"]) for row in drawn.data(plot)] == [
         ("mean, 95 % t-interval", 50.5),
         ("one seed", 50.0),
         ("one seed", 51.0),
     ]
-    assert drawn.domain(plot.chart, "x") == pytest.approx([49 - 0.12, 52 + 0.12])
+    assert drawn.domain(plot, "x") == pytest.approx([49 - 0.12, 52 + 0.12])
     assert [*plot.grid.headings] == ["row", "mean", "95 %"]
 
 
 def test_the_axis_of_a_single_epoch_has_whole_numbers() -> None:
     plot = run_plots.dev_curves(trained("weibo", 0.5), "one epoch", (40.0, 60.0))
-    assert drawn.domain(plot.chart, "x") == [0, 2]
+    assert drawn.domain(plot, "x") == [0, 2]
 
 
 def of_seeds(*curves: tuple[float, ...]) -> Mapping[int, Run]:
@@ -140,26 +140,26 @@ def test_many_seeds_are_a_band_around_their_mean() -> None:
         ["2", "40.00", f"{second:.2f}", "60.00"],
     ]
     mean = f"mean of {count} seeds"
-    assert [(row["x"], row["low"], row["high"], row["series"]) for row in drawn.data(plot.chart)] == [
+    assert [(row["x"], row["low"], row["high"], row["series"]) for row in drawn.data(plot)] == [
         (1, 10, 50, mean),
         (2, 40, 60, mean),
     ]
-    assert "area" in [layer["mark"]["type"] for layer in plot.chart.panels[0]["layer"]]
+    assert "area" in [layer["mark"]["type"] for layer in plot.panels[0]["layer"]]
 
 
 def test_the_band_of_a_single_epoch_is_an_interval() -> None:
     runs = of_seeds(*((number / 100,) for number in range(20, 40)))
     plot = run_plots.dev_curves(runs, "one epoch", (0.0, 100.0))
-    assert "area" not in [layer["mark"]["type"] for layer in plot.chart.panels[0]["layer"]]
-    assert [(row["low"], row["high"]) for row in drawn.data(plot.chart)] == [(20, 39)]
+    assert "area" not in [layer["mark"]["type"] for layer in plot.panels[0]["layer"]]
+    assert [(row["low"], row["high"]) for row in drawn.data(plot)] == [(20, 39)]
 
 
 def test_up_to_twelve_seeds_have_a_line_each() -> None:
     runs = of_seeds(*((0.1, 0.2) for _ in range(run_plots.MAX_SEEDS)))
     plot = run_plots.dev_curves(runs, "few", (0.0, 100.0))
     assert len(plot.grid.headings) == 1 + run_plots.MAX_SEEDS
-    assert len({row["series"] for row in drawn.data(plot.chart)}) == run_plots.MAX_SEEDS
-    assert [row["x"] for row in drawn.data(plot.chart) if "marked" not in row] == [2] * run_plots.MAX_SEEDS
+    assert len({row["series"] for row in drawn.data(plot)}) == run_plots.MAX_SEEDS
+    assert [row["x"] for row in drawn.data(plot) if "marked" not in row] == [2] * run_plots.MAX_SEEDS
 
 
 def published(name: str) -> Page:
@@ -218,7 +218,7 @@ def test_the_paper_is_drawn_beside_ours_with_both_numbers_in_the_table() -> None
     assert axis is not None
     plot = plots.axis_plot(axis, "test F1")
     assert ["size 64", "91.48 ± 0.22 (10)", "91.00 ± 1.00 (3)", "88.52 to 93.48"] in plot.grid.lines
-    points = {(row["series"], row["x"]): row["y"] for row in drawn.data(plot.chart)}
+    points = {(row["series"], row["x"]): row["y"] for row in drawn.data(plot)}
     assert points == {("ours", 64): 91.0} | {
         ("published", it.x): it.result.row.published for it in axis.points
     }
@@ -234,7 +234,7 @@ def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
     rows = spec.load("yang2020_table14").rows
     group = plots.RowGroup("toy", tuple(Result(row, {1: 50.0, 2: 60.0}, comparable=False) for row in rows))
     plot = plots.row_plot(group, "test F1")
-    assert {row["series"] for row in drawn.data(plot.chart)} == {"mean"}
+    assert {row["series"] for row in drawn.data(plot)} == {"mean"}
     assert [line[2] for line in plot.grid.lines] == ["55.00 ± 7.07 (2)"] * 3
 
 
@@ -308,7 +308,7 @@ def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
     assert [line[1:] for line in chunks.grid.lines] == [["80.00", "2,000", "50"]] * 2
     for plot in (pos, chunks):
         for panel in (0, 1):  # against each of the two costs
-            points = [(row["series"], row["n"]) for row in drawn.data(plot.chart, panel)]
+            points = [(row["series"], row["n"]) for row in drawn.data(plot, panel)]
             assert points == [(line[0], str(place)) for place, line in enumerate(plot.grid.lines, start=1)]
 
 
@@ -324,7 +324,7 @@ def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
 def test_a_point_lies_at_the_means_with_bars_as_long_as_the_deviations(page: Page) -> None:
     plot, _ = run_plots.cost_plots(page)
     seconds, scores = stdev([10, 30]), stdev([80, 81])
-    point = drawn.data(plot.chart, 1)[0]
+    point = drawn.data(plot, 1)[0]
     assert (point["x"], point["y"]) == (20, 80.5)
     assert [point["left"], point["right"]] == pytest.approx([20 - seconds, 20 + seconds], rel=1e-5)
     assert [point["low"], point["high"]] == pytest.approx([80.5 - scores, 80.5 + scores], rel=1e-5)
@@ -336,5 +336,5 @@ def test_costs_that_differ_much_are_shown_on_a_logarithmic_axis(
 ) -> None:
     rows = [measured(label, "ptb", count, s1=1) for label, count in zip(ROWS, parameters, strict=False)]
     (plot,) = run_plots.cost_plots(Page(TABLE, tuple(rows)))
-    assert (plot.chart.panels[0]["encoding"]["x"]["scale"].get("type") == "log") == logarithmic
-    assert "type" not in plot.chart.panels[1]["encoding"]["x"]["scale"]
+    assert (plot.panels[0]["encoding"]["x"]["scale"].get("type") == "log") == logarithmic
+    assert "type" not in plot.panels[1]["encoding"]["x"]["scale"]

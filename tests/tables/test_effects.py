@@ -71,7 +71,7 @@ def test_a_full_grid_is_analyzed_with_its_seeds_as_blocks() -> None:
     assert "10 degrees of freedom" in grid.notes[0]
     plot = grid.plot
     assert plot is not None
-    points = plot.chart.panels[0]["data"]["values"]
+    points = plot.panels[0]["data"]["values"]
     assert sorted((it["series"], it["x"]) for it in points) == sorted(
         (f"words={words}", float(layers)) for layers, words in CELLS
     )
