@@ -151,7 +151,13 @@ class Effects:
                 by_verdict[p <= ALPHA].append(f"{self.name(term)} ({cells.probability(p)})")
         parts = [("Effects shown", by_verdict[True]), ("Not shown", by_verdict[False])]
         text = " ".join(f"{heading}: {listed(names)}." for heading, names in parts if names)
-        return f"{text} In parentheses: p corrected." if text else ""
+        single = sum(len(own) == 1 for own in self.used.values())
+        weak = (
+            f" {single} of {len(self.used)} rows have one run, whose error is taken from the others."
+            if single
+            else ""
+        )
+        return f"{text} In parentheses: p corrected.{weak}" if text else ""
 
     def name(self, term: Term) -> str:
         return " x ".join(display_name(self.factors[factor]) for factor in term.factors)
