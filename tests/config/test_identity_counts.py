@@ -26,6 +26,7 @@ from ner_experiments.config.conf import names
 from ner_experiments.config.identity import identity
 from ner_experiments.data import toy
 from ner_experiments.data.corpus import load
+from ner_experiments.data.formats import registry
 from ner_experiments.data.formats.annotated import Annotated, Stated, flat, of_text
 from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.formats.registry import FORMATS
@@ -124,9 +125,9 @@ def write_corpus(data: dict[str, Any], folder: Path) -> dict[str, str]:
     reader, files = data["_target_"].rpartition(".")[2], {split: f"{split}.part" for split in SPLITS}
     for path in (folder / name for name in files.values()):
         if "format" in data:
-            write = {"jsonl": FORMATS["doccano"]}.get(data["format"], FORMATS[data["format"]]).write
             nested = FORMATS[data["format"]].nested
-            write([it if nested else flat(it, "outermost", Remarks()) for it in 6 * sentences()], path)
+            written = [it if nested else flat(it, "outermost", Remarks()) for it in 6 * sentences()]
+            registry.write({"jsonl": "doccano"}.get(data["format"], data["format"]), written, path)
         elif reader == "ColumnFiles":
             columns = data["columns"]
             scheme = data.get("scheme", "auto")

@@ -21,6 +21,7 @@ MISTAKES = {
     "layers=three: layers": "layers=three",
     "words=bert needs": "words=bert",
     "conll2003: not": "data=conll2003",
+    "trainer.max_epochs must be": "trainer.max_epochs=0",
 }
 """By the begin of a message that is hardly a text in the code, the override that is refused with it."""
 NO_TABLE = "there is no table"
