@@ -120,9 +120,10 @@ def hint_of_few_updates(
     so_far = (
         f"the score on dev is {100 * max(scores):.3g}" if found_nothing else "dev was best at the last epoch"
     )
+    updates -= updates % 10 ** max(0, len(str(updates)) - 2)  # so that the hints of a row's seeds are one
     size = next((name for name in ("tokens", "sentences") if name in batches), None)
     smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
     return (
-        f"{so_far}, after only {updates:,} weight update{'s' * (updates != 1)}: set more epochs, "
+        f"{so_far}, after only about {updates:,} weight updates: set more epochs, "
         f"such as trainer.max_epochs={ceil(epochs * FEW_UPDATES / updates)}{smaller}"
     )
