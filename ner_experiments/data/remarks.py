@@ -1,4 +1,4 @@
-"""What a reader skipped, filled in or guessed, so that no such decision stays silent, and the faults of its files."""
+"""Records of all that a reader skipped, filled in or guessed, so that no such decision stays silent, and of faults."""
 
 from __future__ import annotations
 

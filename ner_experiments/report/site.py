@@ -58,7 +58,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Head:
-    """What stands above the sections of a page.
+    """The head of a page, above its sections.
 
     based_on: what the page is made from. trail: name and address of the pages above it, and its own name. variants: the
     same with other settings. deviations: settings that differ from the paper's. comparable: whether scores can be

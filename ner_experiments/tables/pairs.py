@@ -181,9 +181,7 @@ def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open"
             continue
         scores = [it.scores for it in (best, *others)]
         tests = compare_seeds(scores, smallest_effect=page.table.smallest_effect)
-        verdicts += [
-            test.verdict for test in tests[: len(others)]
-        ]  # the first of all pairs are those of the best
+        verdicts += [test.verdict for test in tests[: len(others)]]  # the pairs of the best come first
     if not verdicts:
         return ""
     if "behind" in verdicts:

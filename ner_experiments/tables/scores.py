@@ -114,7 +114,8 @@ class Result:
 
     def at(self, seeds: Collection[int]) -> Result:
         """The row with the runs of these seeds alone, as far as there are any."""
-        return self.with_runs({seed: run for seed, run in self.runs.items() if seed in seeds})
+        runs = {seed: run for seed, run in self.runs.items() if seed in seeds}
+        return replace(self, runs=runs, scores={seed: self.scores[seed] for seed in runs})
 
     @cached_property
     def measured(self) -> Summary | None:

@@ -35,6 +35,7 @@ from ner_experiments.utils.text import did_you_mean, listed
 from ner_experiments.view import cells
 
 FEWEST_SEEDS = 2
+"""The fewest with which Welch's test has a variance; a claim of a paper needs `registration.FEWEST_SEEDS`."""
 TEST = "Welch's t-test over seeds, two-sided"
 WHEN = "registered"
 """The entry with the time of registering; all others are what is registered."""
@@ -69,7 +70,7 @@ class Analysis:
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """What is registered. registered: when. path, hash: its file, and that of the content, if it was read from one."""
+    """A registration. registered: when. path, hash: its file, and that of the content, if it was read from one."""
 
     registered: Text
     name: Text
@@ -82,7 +83,7 @@ class Registration:
 
     @property
     def fixed(self) -> dict[str, Any]:
-        """What cannot change: all but the time of writing, the order of the rows, and their settings as text."""
+        """The part that cannot change: all but the time of writing, the rows' order, and their settings as text."""
         rows = {row.label: (row.identity, row.code) for row in self.rows}
         return {name: getattr(self, name) for name in keys(Registration)} | {WHEN: "", "rows": rows}
 

@@ -61,7 +61,7 @@ def recorded(output: Path) -> Iterator[Table]:
 
 
 def readable(paths: Iterable[Path], read: Callable[[Path], T]) -> Iterator[T]:
-    """What files contain; those that cannot be read are left out with a warning."""
+    """The contents of files; a file that cannot be read is left out with a warning."""
     for path in paths:
         try:
             yield read(path)

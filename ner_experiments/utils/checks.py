@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Rule(NamedTuple):
-    """What a value must be. text: that in words, to follow `must be`."""
+    """A condition on a value. text: the condition in words, to follow `must be`."""
 
     fits: Callable[[Any], bool]
     text: str
@@ -57,7 +57,7 @@ def is_list(value: Any) -> bool:
 
 
 ANYTHING = Rule(lambda value: True, "")
-"""That of a key whose value is checked by a schema of its own."""
+"""The rule of a key whose value is checked by a schema of its own."""
 Text = Annotated[str, Rule(is_text, "a text")]
 String = Annotated[str, Rule(lambda value: isinstance(value, str), "a text or empty")]
 Texts = Annotated[tuple[str, ...], Rule(list_of(is_text), "a list of texts")]

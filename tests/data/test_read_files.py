@@ -1,4 +1,4 @@
-"""What is read from small files in every format: `read.yaml`."""
+"""Small files of every format, and the corpora that are read from them: `read.yaml`."""
 
 from __future__ import annotations
 
