@@ -24,6 +24,7 @@ from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import find_archive
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.claims import Claim, ClaimSource, Reference, Side
+from ner_experiments.tables.experiments import deviations
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA, Tested, correct_together
@@ -310,8 +311,12 @@ def reader(results: Path, read: Read = results_folder.read) -> Reader:
 
     @cache
     def find(table: str, overrides: tuple[str, ...]) -> Page | None:
-        archive = find_archive(results, table, overrides)
-        return read(archive.folder) if archive else None
+        found = find_archive(results, table, overrides)
+        if (
+            found is None and overrides
+        ):  # some may be the table's own settings, without which runs are archived
+            found = find_archive(results, table, deviations(spec.load(table), overrides))
+        return read(found.folder) if found else None
 
     return row_reader(lambda source: find(spec.load(source.table).runs_of, tuple(source.overrides)))
 

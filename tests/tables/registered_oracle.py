@@ -105,18 +105,30 @@ def rows_of(test: Any) -> list[list[tuple[str, str]]]:
 
 
 def runs_of(results: Path, table: str, label: str, overrides: list[str]) -> list[Any]:
-    """The archived runs of a row in the folder whose overrides are these, whatever folders their files are in."""
+    """The archived runs of a row with these overrides, whatever folders their files are in.
 
-    def short(items: list[str]) -> list[str]:
-        return sorted(f"{item.split('=')[0]}={item.split('=', 1)[1].rpartition('/')[2]}" for item in items)
+    They are those of the folder's table.json, but for overrides that the configs of its runs have anyway.
+    """
+
+    def short(items: list[str]) -> set[str]:
+        return {f"{item.split('=')[0]}={item.split('=', 1)[1].rpartition('/')[2]}" for item in items}
 
     found = []
     for stored in (results / table).rglob("table.json"):
-        if short(json.loads(stored.read_text())["overrides"]) == short(overrides):
-            found += [
-                json.loads(path.read_text()) for path in sorted((stored.parent / "runs").glob("*.json"))
-            ]
+        own = short(json.loads(stored.read_text())["overrides"])
+        runs = [json.loads(path.read_text()) for path in sorted((stored.parent / "runs").glob("*.json"))]
+        if own <= short(overrides):
+            others = short(overrides) - own
+            found += [run for run in runs if all(is_setting(run["config"], item) for item in others)]
     return [run for run in found if run["label"] == label]
+
+
+def is_setting(config: Any, override: str) -> bool:
+    """Whether a config has the value of an override."""
+    key, text = override.split("=", 1)
+    for name in key.split("."):
+        config = config.get(name) if isinstance(config, dict) else None
+    return config is not None and yaml.safe_load(text) == config
 
 
 def sides(results: Path, test: Any, overrides: list[str], registered: str) -> list[dict[int, float]]:

@@ -310,3 +310,15 @@ def test_rows_of_another_corpus_have_no_further_test_sets(results: Path) -> None
     write(results / registration.FILE, content)
     (row, _) = replication(results).planned
     assert "extra_tests" not in row.command(read(results))
+
+
+def test_an_override_that_the_table_has_anyway_finds_the_runs_of_its_own_setting(results: Path) -> None:
+    content = small()
+    content["papers"]["huang2015"]["overrides"] = ["trainer.max_epochs=10"]
+    write(results / registration.FILE, content)
+    record(results, commit_all(results.parent))
+    assert outcome(results).difference is not None
+    content["papers"]["huang2015"]["overrides"] = ["trainer.max_epochs=9"]
+    write(results / registration.FILE, content)
+    record(results, commit_all(results.parent))
+    assert outcome(results).verdict == "not run"
