@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 def read(file: Path, what: str, parse: Callable[[np.ndarray], T]) -> T | None:
     """The result of `parse` on the bytes before the digest, which are memory-mapped; None if there is no such file.
 
-    None, too, and a warning with `what` the cache is of, if the file is damaged or `parse` raises a ValueError.
+    None, too, if the file is damaged or `parse` raises a ValueError; a warning then names `what` is cached.
     """
     if not file.exists():
         return None

@@ -49,10 +49,8 @@ def write(
     title, address = f"{label}, seed {run.metrics['seed']}", f"attention-{name}.html"
     if site.are_current([address], (run_inputs(run), label, table)):
         return AttentionPage(title, address)
-    from ner_experiments.analysis.attention import (
-        LEGEND,
-        attention,
-    )  # imports torch; few reports have these pages
+    # imports torch, and few reports have these pages
+    from ner_experiments.analysis.attention import LEGEND, attention
     from ner_experiments.build import load_with_corpus
 
     try:

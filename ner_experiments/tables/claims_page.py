@@ -154,10 +154,10 @@ def headline(replications: Sequence[Replication], ledger: Iterable[Claim]) -> st
         ]
         if decided:
             papers = listed([*dict.fromkeys(paper for paper, _ in decided)])
-            on = listed(sorted({str(it.claim.rung) for _, it in decided}))
+            on = sorted({str(it.claim.rung) for _, it in decided})
             found = Counter[str](it.verdict for _, it in decided)
             counts = listed([f"{found[name]} *{name}*" for name in VERDICTS if found[name]])
-            sentences.append(f"{what} {papers}, rung {on}: {counts}.")
+            sentences.append(f"{what} {papers}, rung{'s' * (len(on) > 1)} {listed(on)}: {counts}.")
     sentences += [f"{text}: {number[name]}." for name, text in WITHOUT_VERDICT.items() if number[name]]
     return f"{' '.join(sentences)} All other claims, and all earlier runs, are *exploratory*."
 

@@ -153,7 +153,7 @@ class Effects:
         text = " ".join(f"{heading}: {listed(names)}." for heading, names in parts if names)
         single = sum(len(own) == 1 for own in self.used.values())
         weak = (
-            f" {single} of {len(self.used)} rows have one run, whose error is taken from the others."
+            f" Single runs: {single} of {len(self.used)} rows, whose error is estimated from the others."
             if single
             else ""
         )

@@ -312,9 +312,7 @@ def reader(results: Path, read: Read = results_folder.read) -> Reader:
     @cache
     def find(table: str, overrides: tuple[str, ...]) -> Page | None:
         found = find_archive(results, table, overrides)
-        if (
-            found is None and overrides
-        ):  # some may be the table's own settings, without which runs are archived
+        if found is None and overrides:  # archives leave out overrides that the table has anyway
             found = find_archive(results, table, deviations(spec.load(table), overrides))
         return read(found.folder) if found else None
 

@@ -105,7 +105,7 @@ def test_other_seeds_in_every_row_are_no_blocks() -> None:
 def test_the_sentence_says_that_rows_have_one_run() -> None:
     ragged = {cell: scores(*cell, (1,) if cell == CELLS[0] else SEEDS) for cell in CELLS}
     assert grid_of(ragged).sentence.endswith(
-        "1 of 6 rows have one run, whose error is taken from the others."
+        "Single runs: 1 of 6 rows, whose error is estimated from the others."
     )
 
 
