@@ -57,6 +57,15 @@ def test_a_row_differs_from_its_tables_base_in_what_it_says_alone(name: str) -> 
         assert not unsaid, experiment.row.label
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_files_of_a_row_are_in_the_data_folder(name: str) -> None:
+    table = spec.load(name)
+    for experiment in () if table.command else experiments(table, ["data_dir=/corpora"]):
+        found = OmegaConf.to_container(experiment.cfg, resolve=True)
+        beside = {key: value for key, value in flat(found).items() if str(value).startswith("data/")}
+        assert not beside, experiment.row.label
+
+
 def test_rows_of_one_table_may_count_in_another() -> None:
     """Table 4's rows are rows of table 2: the same settings, written differently."""
     rows = {experiment.row.label: experiment for experiment in experiments(spec.load("huang2015_table2"))}
