@@ -52,7 +52,7 @@ def measure(size: int, share: float, rounds: int) -> dict[str, dict[str, timing.
 
     def states(kind: str) -> Tensor:
         if kind == "onednn":
-            return lstm.onednn_states(x, lengths, weights, (False,))
+            return lstm.stock_states(x, lengths, weights, (False,))
         return lstm.numba_states(x, lengths, weights, (False,), None)
 
     def decode(kind: str) -> Tensor:

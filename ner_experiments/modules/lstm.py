@@ -1,9 +1,11 @@
 """Parallel LSTM units in one or both directions, with or without peepholes: `lstm_states`.
 
-The states are computed on a CPU by numba kernels that skip padding, or by oneDNN's fused loop where it is faster; on a
-GPU by Triton kernels if the units are small; otherwise by one batched product per time step. All agree up to rounding.
+There are five ways to compute the states, which agree up to rounding; `fastest` chooses.
 """
 
+import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -13,6 +15,9 @@ from torch import Tensor
 from ner_experiments.modules.kernels import cpu, cuda
 from ner_experiments.modules.kernels.cpu import Tokens
 from ner_experiments.utils.machine import has_avx512
+
+# said by cuDNN of units, whose weights are one tensor: it copies them
+warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk of memory")
 
 
 class Weights(NamedTuple):
@@ -41,11 +46,30 @@ def lstm_states(
     `x` holds one input per direction, or one that all directions share. A backward direction starts at each sentence's
     last token; its states are stored at the positions of their tokens. States at padding are finite and undefined.
     """
-    if masks is None and onednn_is_faster(x, lengths, weights, backwards):
-        return onednn_states(x, lengths, weights, backwards)
+    return fastest(x, lengths, weights, backwards, masks)(x, lengths, weights, backwards, masks)
+
+
+def fastest(
+    x: Float[Tensor, "inputs batch time in"],
+    lengths: Int[Tensor, " batch"],
+    weights: Weights,
+    backwards: tuple[bool, ...],
+    masks: Float[Tensor, "directions units batch size"] | None,
+) -> Callable[..., Float[Tensor, "directions batch time units size"]]:
+    """The fastest of the functions below that computes this; on a GPU without waiting for it."""
+    # under autocast, the stock loop would round the states at every step
+    stock = masks is None and weights.peepholes is None and not torch.is_autocast_enabled(x.device.type)
+    if stock and onednn_is_faster(x, lengths, weights, backwards):
+        return stock_states
     if cpu.supports_lstm(x):
-        return numba_states(x, lengths, weights, backwards, masks)
-    return padded_states(x, lengths, weights, backwards, masks)
+        return numba_states
+    if cuda.supports_lstm(weights.recurrent, False):
+        return triton_states
+    if stock and x.is_cuda:
+        return stock_states
+    if cuda.supports_lstm(weights.recurrent, True):
+        return partial(triton_states, by_step=True)
+    return loop_states
 
 
 class Bounds(NamedTuple):
@@ -68,11 +92,9 @@ def onednn_is_faster(
     weights: Weights,
     backwards: tuple[bool, ...],
 ) -> bool:
-    """Whether oneDNN's LSTM can compute this in the weights' precision, and faster than the numba kernels."""
+    """Whether oneDNN's LSTM computes units without masks and peepholes faster than the numba kernels."""
     size = weights.recurrent.shape[-1]
-    if weights.peepholes is not None or size < bounds().size_without_padding or not cpu.supports_lstm(x):
-        return False
-    if torch.is_autocast_enabled("cpu") or not padding_is_cheap(x, lengths):
+    if size < bounds().size_without_padding or not cpu.supports_lstm(x) or not padding_is_cheap(x, lengths):
         return False
     return size >= bounds().size or reads_both(x, lengths, backwards)
 
@@ -88,8 +110,11 @@ def padding_is_cheap(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Ten
 def reads_both(
     x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"], backwards: tuple[bool, ...]
 ) -> bool:
-    """Whether oneDNN can read an input in both directions itself: one input for both, without padding."""
-    return len(x) == 1 and backwards == (False, True) and bool((lengths == x.shape[2]).all())
+    """Whether oneDNN can read an input in both directions itself: one input for both, without padding.
+
+    On a GPU this is not known without waiting for it.
+    """
+    return x.is_cpu and len(x) == 1 and backwards == (False, True) and bool((lengths == x.shape[2]).all())
 
 
 def bounds() -> Bounds:
@@ -97,13 +122,14 @@ def bounds() -> Bounds:
     return TRAINING if torch.is_grad_enabled() else DECODING
 
 
-def onednn_states(
+def stock_states(
     x: Float[Tensor, "inputs batch time in"],
     lengths: Int[Tensor, " batch"],
     weights: Weights,
     backwards: tuple[bool, ...],
+    masks: None = None,
 ) -> Float[Tensor, "directions batch time units size"]:
-    """States computed by the function behind `nn.LSTM`, which takes two biases per gate."""
+    """States computed by the function behind `nn.LSTM`, thus by oneDNN or cuDNN: unit by unit, two biases per gate."""
     directions, units, rows, size = weights.recurrent.shape
     both = reads_both(x, lengths, backwards)
     if not both:
@@ -164,25 +190,45 @@ def in_blocks(
     return gates.reshape(directions * blocks, -1, *size)
 
 
-def padded_states(
+def triton_states(
+    x: Float[Tensor, "inputs batch time in"],
+    lengths: Int[Tensor, " batch"],
+    weights: Weights,
+    backwards: tuple[bool, ...],
+    masks: Float[Tensor, "directions units batch size"] | None,
+    *,
+    by_step: bool = False,
+) -> Float[Tensor, "directions batch time units size"]:
+    """States computed by the Triton kernels, which read a second direction backward themselves."""
+    parts = (weights.recurrent, weights.peepholes, masks, lengths)
+    reversed_before = (False, False) if len(weights.recurrent) == 2 else backwards
+    return padded_states(
+        x, lengths, weights, reversed_before, lambda gates: cuda.lstm_states(gates, *parts, by_step=by_step)
+    )
+
+
+def loop_states(
     x: Float[Tensor, "inputs batch time in"],
     lengths: Int[Tensor, " batch"],
     weights: Weights,
     backwards: tuple[bool, ...],
     masks: Float[Tensor, "directions units batch size"] | None,
 ) -> Float[Tensor, "directions batch time units size"]:
-    """States computed from padded sentences, by Triton kernels on a GPU if the units fit, else by `recurrence`."""
-    gates = input_gates(x, weights)
-    triton = cuda.supports_lstm(gates, weights.recurrent)
-    # the kernels read a second direction backward themselves
-    reversed_before = (False, False) if triton and len(gates) == 2 else backwards
-    gates = reverse_directions(gates, lengths, reversed_before)
+    """States computed by a loop in PyTorch."""
+    return padded_states(x, lengths, weights, backwards, lambda gates: recurrence(gates, weights, masks))
+
+
+def padded_states(
+    x: Float[Tensor, "inputs batch time in"],
+    lengths: Int[Tensor, " batch"],
+    weights: Weights,
+    backwards: tuple[bool, ...],
+    recur: Callable[[Tensor], Tensor],
+) -> Float[Tensor, "directions batch time units size"]:
+    """States that `recur` computes, from left to right, from the gates of padded sentences."""
+    gates = reverse_directions(input_gates(x, weights), lengths, backwards)
     with torch.autocast(x.device.type, enabled=False):  # it would round the states at every step
-        if triton:
-            states = cuda.lstm_states(gates, weights.recurrent, weights.peepholes, masks, lengths)
-        else:
-            states = recurrence(gates, weights, masks)
-    return reverse_directions(states, lengths, reversed_before)
+        return reverse_directions(recur(gates), lengths, backwards)
 
 
 def input_gates(

@@ -31,7 +31,7 @@ def compile_for_gpu(
         [sys.executable, "-W", "ignore", __file__, *arguments],
         capture_output=True,
         text=True,
-        env=environment | {"TRITON_CACHE_DIR": str(cache)},
+        env=environment | {"TRITON_CACHE_DIR": str(cache), "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert done.returncode == 0, done.stderr
     return Resources(**json.loads(done.stdout))

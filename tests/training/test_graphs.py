@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -125,12 +126,13 @@ def _as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     Whatever needs a value raises an error there: item(), tolist(), bool(), nonzero, unique, a mask as an index.
     """
     monkeypatch.setattr(cuda, "supports_crf", lambda scores: True)
-    monkeypatch.setattr(cuda, "supports_lstm", lambda gates, weights: weights.shape[-1] <= 64)
+    monkeypatch.setattr(cuda, "supports_lstm", lambda weights, by_step: by_step or weights.shape[-1] <= 64)
     for name in ("launch_crf", "launch_lstm"):
-        monkeypatch.setattr(cuda, name, lambda *_: None)
+        monkeypatch.setattr(cuda, name, lambda *_, **__: None)
     for name in ("crf_kernels", "lstm_kernels"):
-        monkeypatch.setattr(cuda, name, lambda: SimpleNamespace(forward=None, backward=None))
+        monkeypatch.setattr(cuda, name, Mock)
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # does not know the device
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
 
 
 @pytest.mark.usefixtures("_as_on_a_gpu")

@@ -1,4 +1,4 @@
-"""Launches the Triton kernels on CUDA tensors: CRF likelihood and Viterbi, and the recurrence of small LSTM units.
+"""Launches the Triton kernels on CUDA tensors: CRF likelihood and Viterbi, and the recurrence of LSTM units.
 
 Triton, a dependency of PyTorch's CUDA builds, is imported, and the kernels are compiled, on first use. Nothing here
 synchronizes with the device, so values of tags and masks cannot be checked. Where the CPU kernels raise an error, the
@@ -28,6 +28,8 @@ MOST_TAGS = 128
 
 BLOCK = 16
 """Sentences per program: `lstm_triton.BLOCK`, here too because that module needs Triton."""
+STEP_WIDTH = 32
+"""States of a unit per program where a launch is one time step: few, so that there are enough programs."""
 
 
 def supports_crf(scores: Tensor) -> bool:
@@ -113,13 +115,16 @@ def launch_crf(kernel: Any, like: Float[Tensor, "batch time tags"], *args: Tenso
         kernel[(batch,)](*args, time, size=size, width=width, num_warps=max(1, width**2 // 1024))
 
 
-def supports_lstm(gates: Tensor, weights: Tensor) -> bool:
-    """Whether a unit fits in shared memory: size 64 in float32 on data-center GPUs, size 32 on any GPU."""
-    if not gates.is_cuda or not have_triton():
+def supports_lstm(weights: Tensor, by_step: bool) -> bool:
+    """Whether kernels can compute the recurrence of units with these weights, by step or in one launch.
+
+    In one launch a unit must fit in shared memory: size 64 in float32 on data-center GPUs, size 32 on any GPU.
+    """
+    if not weights.is_cuda or not have_triton():
         return False
     size, dtype = weights.shape[-1], weights.dtype
-    fits = shared_memory_needed(padded(size), dtype) <= shared_memory(gates.get_device())
-    return fits and works("LSTM units", try_lstm, dtype, size, gates.device)
+    fits = by_step or shared_memory_needed(padded(size), dtype) <= shared_memory(weights.get_device())
+    return fits and works("LSTM units", try_lstm, dtype, size, weights.device, by_step)
 
 
 def shared_memory_needed(width: int, dtype: torch.dtype) -> int:
@@ -137,12 +142,16 @@ def lstm_states(
     peepholes: Float[Tensor, "directions units 3 size"] | None,
     mask: Float[Tensor, "directions units batch size"] | None,
     lengths: Int[Tensor, " batch"],
+    *,
+    by_step: bool,
 ) -> Float[Tensor, "directions batch time units size"]:
     """States h of LSTMs from the input part of their gates; 0 at padding.
 
     Direction 0 reads from left to right, direction 1 from each sentence's last token to its first. The weights read
     h_{t-1} * mask. Peepholes of i and f read c_{t-1}, that of o reads c_t. The columns of the gates and the rows of
     the weights are i f g o. Computes in the type of the weights.
+
+    by_step: a product and a kernel for each time step, for units of any size, in place of one kernel for all steps.
     """
     directions, units, _, size = weights.shape
     if peepholes is None:
@@ -153,20 +162,24 @@ def lstm_states(
     if mask is None:
         mask = weights.new_ones(directions, units, len(lengths), size)
     inputs = (gates.to(weights.dtype), weights, diagonals, mask, lengths)
-    return cast(Tensor, _Recurrence.apply(*(x.contiguous() for x in inputs)))  # type: ignore[no-untyped-call]
+    return cast(Tensor, _Recurrence.apply(by_step, *(x.contiguous() for x in inputs)))  # type: ignore[no-untyped-call]
 
 
 class _Recurrence(torch.autograd.Function):
     """`lstm_states` and its gradient.
 
-    The backward kernel computes the gradients of the gates step by step. All others are sums over tokens, in PyTorch.
+    The backward kernels compute the gradients of the gates step by step. All others are sums over tokens, in PyTorch.
     """
 
     @staticmethod
-    def forward(ctx: Any, gates: Tensor, weights: Tensor, *others: Tensor) -> Tensor:
+    def forward(ctx: Any, by_step: bool, gates: Tensor, weights: Tensor, *others: Tensor) -> Tensor:
         h = gates.new_zeros(*gates.shape[:4], weights.shape[3])
         acts = gates.new_zeros(*h.shape[:4], 5, h.shape[4])
-        launch_lstm(lstm_kernels().forward, gates, weights, *others, h, acts)
+        if by_step:
+            forward_by_step(weights, gates, *others, h, acts)
+        else:
+            launch_whole(lstm_kernels().forward, gates, weights, *others, h, acts)
+        ctx.by_step = by_step
         ctx.save_for_backward(weights, *others, h, acts)
         return h
 
@@ -175,14 +188,17 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx: Any, grad_states: Tensor) -> tuple[Tensor | None, ...]:
         weights, peepholes, mask, lengths, h, acts = ctx.saved_tensors
         grad_gates = h.new_zeros(*h.shape[:4], 4, h.shape[4])
-        inputs = (grad_states.contiguous(), weights, peepholes, mask, lengths, acts, grad_gates)
-        launch_lstm(lstm_kernels().backward, *inputs)
+        others = (peepholes, mask, lengths, acts, grad_gates)
+        if ctx.by_step:
+            backward_by_step(weights, grad_states.contiguous(), *others)
+        else:
+            launch_whole(lstm_kernels().backward, grad_states.contiguous(), weights, *others)
         c = acts[..., 4, :]
         peephole_inputs = torch.stack([previous(c), previous(c), torch.zeros_like(c), c], dim=4)
         grad_peepholes = (grad_gates * peephole_inputs).sum((1, 2))
         recurrent_input = previous(h) * mask.transpose(1, 2).unsqueeze(2)
         grad_weights = torch.einsum("dbtugo,dbtui->dugoi", grad_gates, recurrent_input)
-        return grad_gates.flatten(4), grad_weights.flatten(2, 3), grad_peepholes, None, None
+        return None, grad_gates.flatten(4), grad_weights.flatten(2, 3), grad_peepholes, None, None
 
 
 def previous(
@@ -195,25 +211,50 @@ def previous(
     return shifted
 
 
-def launch_lstm(kernel: Any, states: Tensor, weights: Tensor, *args: Tensor) -> None:
-    """Launch one program per direction, unit and `BLOCK` sentences of `states`."""
+def forward_by_step(weights: Tensor, *tensors: Tensor) -> None:
+    """`lstm_triton.forward` by a product of all units and a kernel per time step."""
+    kernel, batch, time = lstm_kernels().forward_step, *tensors[0].shape[1:3]
+    units, rows, size = weights.flatten(0, 1).shape
+    products, read = weights.new_zeros(units, batch, rows), weights.new_zeros(units, batch, size)
+    for t in range(time):
+        if t > 0:  # h_0 = 0
+            torch.bmm(read, weights.flatten(0, 1).mT, out=products)
+        launch_step(kernel, t, weights, products, read, *tensors)
+
+
+def backward_by_step(weights: Tensor, *tensors: Tensor) -> None:
+    """`lstm_triton.backward` by a product of all units and a kernel per time step."""
+    kernel, batch, time = lstm_kernels().backward_step, *tensors[0].shape[1:3]
+    units, rows, size = weights.flatten(0, 1).shape
+    passed, cells = (weights.new_zeros(units, batch, size) for _ in range(2))
+    now = weights.new_zeros(units, batch, rows)
+    for t in reversed(range(time)):
+        launch_step(kernel, t, weights, passed, cells, now, *tensors)
+        if t > 0:
+            torch.bmm(now, weights.flatten(0, 1), out=passed)
+
+
+def launch_whole(kernel: Any, states: Tensor, weights: Tensor, *args: Tensor) -> None:
+    """Launch one program per direction, unit and `BLOCK` sentences of `states`, for all time steps."""
     directions, batch, time, units = states.shape[:4]
     size = weights.shape[3]
     width = padded(size)
     grid = (-(-batch // BLOCK), directions * units)
-    with torch.cuda.device(states.get_device()):
-        kernel[grid](
-            states,
-            weights,
-            *args,
-            batch,
-            time,
-            units,
-            size=size,
-            width=width,
-            num_warps=width // 8,
-            num_stages=1,
-        )
+    sizes = {"size": size, "width": width, "num_warps": width // 8, "num_stages": 1}
+    launch_lstm(kernel, grid, states, weights, *args, batch, time, units, **sizes)
+
+
+def launch_step(kernel: Any, t: int, weights: Tensor, *args: Tensor) -> None:
+    """Launch one program per direction, unit, `BLOCK` sentences and `STEP_WIDTH` states of a unit, for time step t."""
+    directions, units, _, size = weights.shape
+    batch, time = args[-1].shape[1:3]
+    grid = (-(-batch // BLOCK), directions * units, -(-size // STEP_WIDTH))
+    launch_lstm(kernel, grid, *args, t, batch, time, units, size, width=STEP_WIDTH)
+
+
+def launch_lstm(kernel: Any, grid: tuple[int, ...], *args: Any, **sizes: int) -> None:
+    with torch.cuda.device(args[0].get_device()):
+        kernel[grid](*args, **sizes)
 
 
 def try_crf(dtype: torch.dtype, size: int, device: torch.device) -> None:
@@ -228,12 +269,12 @@ def try_crf(dtype: torch.dtype, size: int, device: torch.device) -> None:
         viterbi(scores, mask, *transitions)
 
 
-def try_lstm(dtype: torch.dtype, size: int, device: torch.device) -> None:
+def try_lstm(dtype: torch.dtype, size: int, device: torch.device, by_step: bool) -> None:
     """Launch the kernels of LSTM units, which compiles them, on one token."""
     with device:
         shapes = [(1, 1, 1, 1, 4 * size), (1, 1, 4 * size, size)]
         gates, weights = (torch.zeros(*shape, dtype=dtype, requires_grad=True) for shape in shapes)
-        states = lstm_states(gates, weights, None, None, torch.ones(1, dtype=torch.long))
+        states = lstm_states(gates, weights, None, None, torch.ones(1, dtype=torch.long), by_step=by_step)
         torch.autograd.grad(states.sum(), [gates, weights])
 
 
