@@ -3,9 +3,12 @@
 Hydra scans only this namespace package for plugins, at every start, and registers only classes that are defined in it.
 """
 
+from typing import Any
+
 from hydra.core.config_store import ConfigStore
 
 from ner_experiments.config import conf
+from ner_experiments.config.launch_settings import PROVIDER
 from ner_experiments.launch import local, search_study, slurm
 
 
@@ -13,11 +16,15 @@ class ConfigDirs(conf.ConfigDirs):
     """`--config-dir DIR` of every command"""
 
 
-STORE = ConfigStore.instance()
-STORE.store(group="hydra/launcher", name="local", node=local.LocalLauncher)
-STORE.store(group="hydra/launcher", name="basic", node=local.BasicLauncher)  # in place of Hydra's
-STORE.store(group="hydra/launcher", name="slurm", node=slurm.SlurmLauncher)
-STORE.store(group="hydra/sweeper", name="table", node={})
-STORE.store(group="hydra/sweeper", name="optuna", node=search_study.OptunaSweeper)
-STORE.store(group="hydra/sweeper/sampler", name="tpe", node=search_study.TPESampler)
-STORE.store(group="hydra/sweeper/sampler", name="random", node=search_study.RandomSampler)
+OWN: dict[str, dict[str, Any]] = {
+    "hydra/launcher": {
+        "local": local.LocalLauncher,
+        "basic": local.BasicLauncher,  # in place of Hydra's
+        "slurm": slurm.SlurmLauncher,
+    },
+    "hydra/sweeper": {"table": {}, "optuna": search_study.OptunaSweeper},
+    "hydra/sweeper/sampler": {"tpe": search_study.TPESampler, "random": search_study.RandomSampler},
+}
+for group, nodes in OWN.items():
+    for name, node in nodes.items():
+        ConfigStore.instance().store(name, node, group, provider=PROVIDER)

@@ -371,11 +371,8 @@ def test_the_hint_is_for_short_runs_that_were_still_improving(
     ("override", "message"),
     [
         ("data.name='../up'", "data.name must be printable text without / and"),
-        ("data.name=", "data.name must be printable text without / and"),
         ("logger=wandb logger.project=a/b", r"logger.project must have 1 to 128 characters, none of them / "),
-        ("logger=wandb logger.project=", "logger.project must have 1 to 128 characters"),
         (f"data.name='{'ñ' * 76}'", "data.name must have at most 150 bytes, got 'ñ"),
-        ("seed=-1", "seed must be at least 0"),
         ("optimizer.lr=nan", "optimizer.lr must be above 0"),
         ("words=vectors", "words.input.path has no value, but is required: words.input.path=..."),
         ("seed=${nosuch}", "seed: Interpolation key 'nosuch' not found"),

@@ -1,25 +1,41 @@
-"""A search for settings by dev score: its trials, as stored in search.json, and statistics of them.
+"""A search for settings by dev score: its trials, as stored in search.json, and tables of them.
 
 There are no test scores here: a search neither computes nor reads one.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from ner_experiments.utils.checks import is_number
+from ner_experiments.utils.checks import (
+    Count,
+    Number,
+    Rule,
+    Seeds,
+    String,
+    Text,
+    Texts,
+    is_number,
+    list_of,
+    parsed,
+)
 from ner_experiments.utils.files import write_json
-from ner_experiments.utils.text import truncated_repr
+from ner_experiments.utils.text import percent, read_json_object
+from ner_experiments.view.table import Grid
 
 FOLDER = "searches"
 """Folder of the searches under `output_dir`, each in a folder of its own."""
 FILE = "search.json"
 COMPLETE, FAILED, RUNNING = "complete", "failed", "running"
+Score = Annotated[float | None, Rule(lambda it: it is None or is_number(it), "a number or null")]
+Scores = Annotated[tuple[float, ...], Rule(list_of(is_number), "a list of numbers")]
+Shares = Annotated[
+    Mapping[str, float],
+    Rule(lambda it: isinstance(it, dict) and all(map(is_number, it.values())), "numbers by setting"),
+]
 
 
 @dataclass(frozen=True)
@@ -30,14 +46,25 @@ class Trial:
     folders: the runs, in the order of the seeds. error: why it failed.
     """
 
-    number: int
-    state: str
-    overrides: tuple[str, ...]
-    score: float | None = None
-    scores: tuple[float, ...] = ()
-    folders: tuple[str, ...] = ()
-    seconds: float = 0.0
-    error: str = ""
+    number: Count
+    state: Text
+    overrides: Texts
+    score: Score = None
+    scores: Scores = ()
+    folders: Texts = ()
+    seconds: Number = 0.0
+    error: String = ""
+
+    @property
+    def varied_values(self) -> list[str]:
+        """The values of the settings that vary, in the order of the ranges."""
+        return [item.partition("=")[2] for item in self.overrides]
+
+    @property
+    def score_cell(self) -> str:
+        """The score in percent, followed by those of the seeds if they are several."""
+        of_seeds = f" ({' '.join(map(percent, self.scores))})" if len(self.scores) > 1 else ""
+        return f"{percent(self.score)}{of_seeds}"
 
 
 @dataclass(frozen=True)
@@ -48,15 +75,15 @@ class Search:
     importance: share of the variance of the score that each varying setting explains alone; empty if unknown.
     """
 
-    name: str
-    metric: str
-    fixed: tuple[str, ...]
-    ranges: tuple[str, ...]
-    seeds: tuple[int, ...]
-    n_trials: int
-    sampler: str
+    name: Text
+    metric: Text
+    fixed: Texts
+    ranges: Texts
+    seeds: Seeds
+    n_trials: Count
+    sampler: Text
     trials: tuple[Trial, ...] = ()
-    importance: Mapping[str, float] = field(default_factory=dict)
+    importance: Shares = field(default_factory=dict)
 
     @property
     def keys(self) -> list[str]:
@@ -95,47 +122,10 @@ def write(search: Search, path: Path) -> None:
 def read(path: Path) -> Search:
     """The search of a search.json. ValueError, with the path, for a file that is not one; OSError as `open`."""
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        trials = tuple(
-            Trial(**{name: as_tuple(value) for name, value in each.items()}) for each in content["trials"]
-        )
-        plain = {name: as_tuple(value) for name, value in content.items()}
-        search = Search(**{**plain, "trials": trials})
-        parts: list[Search | Trial] = [search, *trials]
-        for part in parts:
-            check_types(part)
-        return search
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path} is not a valid search.json: {error!r}") from error
-
-
-def check_types(part: Search | Trial) -> None:
-    """Raise TypeError for a field that is not of its type."""
-    for each in fields(part):
-        if not IS_OF[str(each.type)](value := getattr(part, each.name)):
-            raise TypeError(f"{each.name} must be {each.type}, got {truncated_repr(value)}")
-
-
-def tuple_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, tuple) and all(map(fits, value))
-
-
-IS_OF: Mapping[str, Callable[[Any], bool]] = {
-    "int": lambda value: type(value) is int,
-    "str": lambda value: isinstance(value, str),
-    "float": is_number,
-    "float | None": lambda value: value is None or is_number(value),
-    "tuple[str, ...]": tuple_of(lambda value: isinstance(value, str)),
-    "tuple[int, ...]": tuple_of(lambda value: type(value) is int),
-    "tuple[float, ...]": tuple_of(is_number),
-    "tuple[Trial, ...]": tuple_of(lambda value: isinstance(value, Trial)),
-    "Mapping[str, float]": lambda value: isinstance(value, dict) and all(map(is_number, value.values())),
-}
-"""Whether a value from JSON is of the type of a field."""
-
-
-def as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+        content = read_json_object(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return parsed(content, Search, f"{path}")
 
 
 def expected_best(scores: Sequence[float]) -> list[float]:
@@ -154,11 +144,27 @@ def expected_best(scores: Sequence[float]) -> list[float]:
     ]
 
 
-def best_so_far(scores: Sequence[float]) -> list[float]:
-    """The maximum of the first n scores, for n = 1, 2, ..."""
-    return list(accumulate(scores, max))
+# Tables
 
 
-def varied_values(trial: Trial) -> list[str]:
-    """The values of the settings that vary, in the order of the ranges."""
-    return [item.partition("=")[2] for item in trial.overrides]
+def trials_grid(search: Search) -> Grid:
+    """The complete trials, best first."""
+    lines = [
+        [f"{rank}", it.score_cell, *it.varied_values, f"{it.number}", ", ".join(it.folders)]
+        for rank, it in enumerate(search.ranked, 1)
+    ]
+    headings = ("rank", f"dev {search.metric}", *search.keys, "trial", "runs")
+    return Grid(headings, lines, "Trials by dev score", text=len(headings) - 1)
+
+
+def importance_grid(search: Search) -> Grid:
+    """The importance of each setting in percent of the variance, the largest first."""
+    shares = sorted(search.importance.items(), key=lambda item: -item[1])
+    lines = [[key, f"{100 * share:.0f} %"] for key, share in shares]
+    return Grid(("setting", "importance"), lines, "Importance of the settings")
+
+
+def expected_grid(search: Search) -> Grid:
+    """The expected best score of each number of trials."""
+    lines = [[f"{n}", percent(score)] for n, score in enumerate(expected_best(search.scores), 1)]
+    return Grid(("trials", f"expected best dev {search.metric}"), lines)

@@ -116,14 +116,14 @@ def print_certificates(proofs: Sequence[Certificate], *, every_proof: bool) -> N
     for certificate in proofs if every_proof else cases(proofs)[:1]:
         print(f"{render(certificate)}\n")
     title = "Proved by linear programs, with integer certificates"
-    table = new_table("sums of past and future", title=title)
-    table.add_column("at most")
-    table.add_column("certificate")
-    for certificate in cases(proofs):
-        name = f"section {certificate.program.section}: {certificate.program.name}"
-        verdict = ("4 of 4", "solution") if certificate.feasible else ("3 of 4", "contradiction")
-        table.add_row(name, *verdict)
-    make_console(markup=False, emoji=False, highlight=False).print(table)
+    lines = [
+        [
+            f"section {it.program.section}: {it.program.name}",
+            *(("4 of 4", "solution") if it.feasible else ("3 of 4", "contradiction")),
+        ]
+        for it in cases(proofs)
+    ]
+    print_table("sums of past and future", "at most", "certificate", lines=lines, title=title)
 
 
 def print_models(models: Mapping[str, ModelResult], *, num_draws: int) -> None:
@@ -132,10 +132,7 @@ def print_models(models: Mapping[str, ModelResult], *, num_draws: int) -> None:
     title = (
         f"Measured with {num_draws} draws of random weights; trained on four phrases with {num_seeds} seeds"
     )
-    table = new_table(*HEADINGS, title=title)
-    for line in table_lines(models):
-        table.add_row(*line)
-    make_console(markup=False, emoji=False, highlight=False).print(table)
+    print_table(*HEADINGS, lines=table_lines(models), title=title)
     impossible, not_learned = disagreements(models)
     if impossible:
         print(f"Training did what is proved impossible, so something is wrong: {', '.join(impossible)}")
@@ -152,12 +149,16 @@ def print_measurement(measurement: Measurement) -> None:
     left_out = f"tokens left out, as they have no other contexts: {measurement.left_out:,}"
     print(f"{measurement.name} {measurement.split}; {left_out}")
     headings = ("tokens", "same word", "median", "90 %", "largest", "decided", "XOR")
-    table = new_table("", *headings, title="Interaction of past and future")
+    lines = []
     for name, mask in measurement.groups().items():
         if mask.any():
             row = measurement.summary(mask)
             quantiles = (f"{row[f'interaction_{key}']:.1e}" for key in ("median", "90", "largest"))
             shares = (f"{100 * row[key]:.2f} %" for key in ("decided", "xor"))
-            table.add_row(name, f"{row['tokens']:,}", f"{100 * row['same_word']:.0f} %", *quantiles, *shares)
-    make_console(markup=False, emoji=False, highlight=False).print(table)
+            lines.append([name, f"{row['tokens']:,}", f"{100 * row['same_word']:.0f} %", *quantiles, *shares])
+    print_table("", *headings, lines=lines, title="Interaction of past and future")
     print("decided: tokens whose best tag an additive model would not choose; see xor/measurement.py.")
+
+
+def print_table(*headings: str, lines: Sequence[Sequence[str]], title: str) -> None:
+    make_console(emoji=False, highlight=False).print(new_table(*headings, lines=lines, title=title))

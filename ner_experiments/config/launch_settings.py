@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
@@ -20,16 +21,12 @@ from ner_experiments.config.job import CommandLine
 from ner_experiments.config.overrides import refuse_several_values
 from ner_experiments.utils.text import did_you_mean
 
+PROVIDER = "ner_experiments"
 INSTALL: Mapping[str, tuple[str, str]] = {
     "hydra/sweeper=optuna": ("optuna", "hydra/sweeper=optuna needs Optuna: pip install -e '.[search]'"),
     "hydra/launcher=slurm": ("submitit", "hydra/launcher=slurm needs submitit: pip install -e '.[slurm]'"),
 }
 """The package that a choice needs, and the message if it is missing."""
-CHOICES = {
-    "hydra/sweeper": (("optuna", "table"), "optuna needs pip install -e '.[search]'"),
-    "hydra/launcher": (("basic", "local", "slurm"), "slurm needs pip install -e '.[slurm]'"),
-}
-"""The choices of the suite, without those of Hydra and its other plugins, and what they need."""
 
 
 def check(line: CommandLine, *, sweep: bool) -> None:
@@ -49,17 +46,21 @@ def check(line: CommandLine, *, sweep: bool) -> None:
 
 def check_plugin(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
-    known, needs = CHOICES.get(group, ((), ""))
-    if known and choice not in known:
-        message = f"{group} has no {choice!r}; there are: {', '.join(known)} ({needs})"
-        raise ValueError(f"{item.input_line}: {message}")
     package, message = INSTALL.get(f"{group}={choice}", ("", ""))
     if package and find_spec(package) is None:
         raise ValueError(message)
-    if group.startswith("hydra/") and options(group) and choice not in options(group):
-        raise ValueError(
-            f"{item.input_line}: {group} has no {choice!r}{did_you_mean(str(choice), options(group))}"
-        )
+    known = own_options(group) or options(group)
+    if group.startswith("hydra/") and known and choice not in known:
+        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{did_you_mean(str(choice), known)}")
+
+
+def own_options(group: str) -> list[str]:
+    """The choices of a group of Hydra that hydra_plugins registers, without those of Hydra and its other plugins."""
+    options(group)  # lets Hydra import its plugins
+    store = ConfigStore.instance()
+    files = store.list(group) if group in ("hydra/launcher", "hydra/sweeper") else []
+    names = [name.removesuffix(".yaml") for name in files if name.endswith(".yaml")]
+    return [name for name in names if store.load(f"{group}/{name}.yaml").provider == PROVIDER]
 
 
 def composed(overrides: tuple[str, ...]) -> DictConfig:

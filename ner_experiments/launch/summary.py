@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from ner_experiments.config.row_settings import labels, shared
@@ -85,19 +84,22 @@ def results_table(rows: Rows) -> Table:
     "epoch" is the one that dev chose.
     """
     score = "/".join(sorted({PRIMARY_METRIC[run["task"]][1] for runs in rows.values() for run in runs}))
-    table = new_table("", "runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds")
+    lines = []
     for name, runs in rows.items():
         metric = PRIMARY_METRIC[runs[0]["task"]][0]
-        table.add_row(
-            escape(name),
-            str(len(runs)),
-            mean_and_deviation([100 * run["dev"][metric] for run in runs]),
-            mean_and_deviation([100 * run["test"][metric] for run in runs]) if "test" in runs[0] else "-",
-            f"{statistics.fmean(run['best_epoch'] for run in runs):.0f}",
-            f"{runs[0]['parameters']:,}",
-            f"{statistics.fmean(run['seconds'] for run in runs):.1f}",
+        lines.append(
+            [
+                name,
+                str(len(runs)),
+                mean_and_deviation([100 * run["dev"][metric] for run in runs]),
+                mean_and_deviation([100 * run["test"][metric] for run in runs]) if "test" in runs[0] else "-",
+                f"{statistics.fmean(run['best_epoch'] for run in runs):.0f}",
+                f"{runs[0]['parameters']:,}",
+                f"{statistics.fmean(run['seconds'] for run in runs):.1f}",
+            ]
         )
-    return table
+    headings = ("runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds")
+    return new_table("", *headings, lines=lines)
 
 
 def hints(rows: Rows) -> list[str]:

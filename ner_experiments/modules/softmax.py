@@ -71,11 +71,6 @@ class Softmax(nn.Module):
         # Centered scores differ from log-probabilities by a constant per token, which changes no argmax.
         return viterbi(center(scores, mask), mask, transitions)
 
-    def marginals(self, scores: Scores, mask: Mask) -> Scores:
-        """Softmax of each token, 0 at padding; differentiable."""
-        check_inputs(scores, num_tags=self.num_tags, mask=mask)
-        return center(scores, mask).softmax(2) * mask.unsqueeze(2)
-
     @torch.no_grad()
     def span_probabilities(
         self, scores: Scores, tags: Tags, mask: Mask, spans: Spans

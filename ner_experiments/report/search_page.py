@@ -8,11 +8,18 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from ner_experiments.analysis import search_trials
-from ner_experiments.analysis.search_trials import Search, Trial, best_so_far, expected_best, varied_values
+from ner_experiments.analysis.search_trials import (
+    Search,
+    expected_best,
+    expected_grid,
+    importance_grid,
+    trials_grid,
+)
 from ner_experiments.report.entries import file_name
 from ner_experiments.report.run_plots import SMALL_HEIGHT
 from ner_experiments.report.site import Head, Section, Site
@@ -108,36 +115,21 @@ def sections(search: Search) -> list[Section | None]:
 
 def best_section(search: Search) -> Section:
     """All complete trials, best first, and their scores in the order in which they were proposed."""
-    lines = [
-        [str(rank), score_cell(trial), *varied_values(trial), str(trial.number), ", ".join(trial.folders)]
-        for rank, trial in enumerate(search.ranked, 1)
-    ]
-    headings = ("rank", f"dev {search.metric}", *search.keys, "trial", "runs")
-    grid = Grid(headings, lines, "Trials by dev score", text=len(headings) - 1)
     command = shlex.join(search.command(search.ranked[0]))
     return Section(
         "best",
         "Best trials",
         [NO_TEST],
-        [grid],
+        [trials_grid(search)],
         [history_plot(search)] if len(search.ranked) > 1 else [],
         folded=[("Score the best settings on test", command)],
     )
 
 
-def score_cell(trial: Trial) -> str:
-    scores = " ".join(map(percent, trial.scores))
-    return percent(trial.score) if len(trial.scores) == 1 else f"{percent(trial.score)} ({scores})"
-
-
 def settings_section(search: Search) -> Section:
     """Dev score by the values of each setting, and the importance of the settings."""
-    texts, grids = [], []
-    if search.importance:
-        shares = sorted(search.importance.items(), key=lambda item: -item[1])
-        texts = [IMPORTANCE.format(count=len(search.ranked))]
-        lines = [[key, f"{100 * share:.0f} %"] for key, share in shares]
-        grids = [Grid(("setting", "importance"), lines, "Importance of the settings")]
+    texts = [IMPORTANCE.format(count=len(search.ranked))] if search.importance else []
+    grids = [importance_grid(search)] if search.importance else []
     plots = [setting_plot(search, number) for number in range(len(search.keys))]
     return Section("settings", "Settings", texts, grids, plots, small=True)
 
@@ -145,17 +137,15 @@ def settings_section(search: Search) -> Section:
 def expected_section(search: Search) -> Section:
     best = [100 * score for score in expected_best(search.scores)]
     points = [Point(number, score) for number, score in enumerate(best, start=1)]
-    metric = f"dev {search.metric}"
-    grid = Grid(("trials", f"expected best {metric}"), [[f"{n}", f"{score:.2f}"] for n, score, *_ in points])
-    panel = charts.lines(points, "trials", metric)
-    drawn = plot(search, "Expected best dev score", "trials", panel, grid)
+    panel = charts.lines(points, "trials", f"dev {search.metric}")
+    drawn = plot(search, "Expected best dev score", "trials", panel, expected_grid(search))
     return Section("expected", "Expected best score by number of trials", [EXPECTED], plots=[drawn])
 
 
 def failed_section(search: Search) -> Section | None:
     if not search.failed:
         return None
-    lines = [[str(trial.number), *varied_values(trial), trial.error] for trial in search.failed]
+    lines = [[str(trial.number), *trial.varied_values, trial.error] for trial in search.failed]
     headings = ("trial", *search.keys, "error")
     grid = Grid(headings, lines, "Failed trials", text=len(headings) - 1)
     return Section("failed", "Failed trials", grids=[grid])
@@ -178,7 +168,7 @@ def origin_section(search: Search) -> Section:
 def history_plot(search: Search) -> Chart:
     complete = [trial for trial in search.trials if trial.score is not None]
     scores = [100 * score for score in search.scores]
-    best = best_so_far(scores)
+    best = accumulate(scores, max)
     points, lines = [], []
     for trial, score, so_far in zip(complete, scores, best, strict=True):
         points += [
@@ -195,7 +185,7 @@ def history_plot(search: Search) -> Chart:
 def setting_plot(search: Search, number: int) -> Chart:
     """Dev score by the value of one setting, on a logarithmic axis if its range is logarithmic."""
     key, metric = search.keys[number], f"dev {search.metric}"
-    values = [varied_values(trial)[number] for trial in search.ranked]
+    values = [trial.varied_values[number] for trial in search.ranked]
     scores = [100 * (trial.score or 0.0) for trial in search.ranked]
     grid = Grid((key, metric), [[it, f"{score:.2f}"] for it, score in zip(values, scores, strict=True)])
     numbers = numbers_of(values)

@@ -24,6 +24,7 @@ from ner_experiments.utils.checks import (
     Seeds,
     Text,
     Texts,
+    built,
     checked,
     is_count,
     is_list,
@@ -236,7 +237,7 @@ def parsed_claim(
     names = {reference.source.name for reference in (*a, *b)}
     digest = json_digest([hashed(settings), {name: hashed(texts[name]) for name in names}])
     figure = settings.get("published", published(a, b))
-    return parsed(settings, Claim, place, a=a, b=b, published=figure, hash=digest[:HASH_LENGTH])
+    return built(settings, Claim, place, a=a, b=b, published=figure, hash=digest[:HASH_LENGTH])
 
 
 def hashed(settings: Mapping[str, Any]) -> dict[str, Any]:

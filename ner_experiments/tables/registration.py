@@ -25,6 +25,7 @@ from ner_experiments.utils.checks import (
     Rule,
     Text,
     Texts,
+    built,
     checked,
     is_list,
     is_mapping,
@@ -116,7 +117,7 @@ def family(paper: str, content: Any, ledger: Sequence[Claim], place: str) -> Fam
     for name, number in Counter(claim.id for claim in tests).items():
         if number > 1:
             raise ValueError(f"{place}: a claim has one primary test, got {number} of {name}")
-    return parsed(settings, Family, place, paper=paper, tests=tests, hash=digest(paper, settings))
+    return built(settings, Family, place, paper=paper, tests=tests, hash=digest(paper, settings))
 
 
 def digest(name: str, content: Any) -> str:

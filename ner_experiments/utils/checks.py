@@ -6,7 +6,7 @@ if its field has no default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -113,9 +113,14 @@ def checked(content: Any, schema: type, place: str) -> dict[str, Any]:
 
 
 def parsed(content: Any, schema: type[T], place: str, **others: Any) -> T:
+    """The dataclass of a content that is checked first; see `built`."""
+    return built(checked(content, schema, place), schema, place, **others)
+
+
+def built(content: Mapping[str, Any], schema: type[T], place: str, **others: Any) -> T:
     """The dataclass of a `checked` content, with lists as tuples. others: fields that are no keys, or parsed before."""
     values = {}
-    for key, value in checked(content, schema, place).items():
+    for key, value in content.items():
         nested = keys(schema)[key].schema  # type: ignore[arg-type]
         if key in others:
             continue

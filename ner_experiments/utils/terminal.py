@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
@@ -31,13 +32,19 @@ def progress_bar() -> Progress:
     return Progress(*columns, console=Console(file=sys.stderr), transient=True)
 
 
-def new_table(first: str, *numbers: str, title: str | None = None, caption: str | None = None) -> Table:
-    """A table whose first column holds names, folded if they are long, and the others numbers."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", caption=caption)
-    table.caption_justify = "left"
+def new_table(
+    first: str, *numbers: str, lines: Iterable[Sequence[str]] = (), title: str | None = None
+) -> Table:
+    """A table whose first column holds names, folded if they are long, and the others numbers.
+
+    Cells are shown as they are, without markup.
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.add_column(first, overflow="fold")
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
+    for line in lines:
+        table.add_row(*map(Text, line))
     return table
 
 

@@ -51,8 +51,13 @@ def columns(sentences: Sequence[Predicted]) -> tuple[list[tuple[str, ...]], list
     return [it.gold for it in sentences], [it.predicted for it in sentences]
 
 
-def test_lengths_are_those_of_the_papers_table(found: dict[str, dict[str, Bucket]]) -> None:
-    assert {name: 100 * bucket.f1 for name, bucket in found["length"].items()} == f1_by(TEST, "length")
+@pytest.mark.parametrize("name", ["length", "type"])
+def test_f1_alone_is_in_percent_and_of_groups_with_a_gold_mention(
+    name: str, found: dict[str, dict[str, Bucket]]
+) -> None:
+    assert {group: 100 * bucket.f1 for group, bucket in found[name].items()} == f1_by(TEST, name)
+    sentence = Predicted(("a", "b", "c"), ("B-X", "I-X", "O"), ("O", "O", "B-Y"))
+    assert f1_by([sentence], name) == {{"length": "2", "type": "X"}[name]: 0.0}
 
 
 def occurrences(words: tuple[str, ...], kind: str | None = None) -> int:
@@ -73,6 +78,10 @@ def known(words: tuple[str, ...]) -> bool:
 
 
 GROUPS: dict[tuple[str, str], Choice] = {
+    ("length", "1"): lambda words, it: len(words) == 1,
+    ("length", "2"): lambda words, it: len(words) == 2,
+    ("length", "3"): lambda words, it: len(words) == 3,
+    ("length", "more than 3"): lambda words, it: len(words) > 3,
     ("seen", "with this type"): lambda words, it: occurrences(words, it[2]) > 0,
     ("seen", "with another type only"): lambda words, it: 0 == occurrences(words, it[2]) < occurrences(words),
     ("seen", "new, of known words"): lambda words, it: not occurrences(words) and known(words),
@@ -98,7 +107,9 @@ def test_what_train_has_is_found_by_looking_through_it(
     bucket = errors_of(TEST[:120], TRAIN).breakdown[dimension][name]
     assert 0 < right < gold
     assert (bucket.correct, bucket.predicted, bucket.gold) == (right, predicted, gold)
-    assert next(iter(found[dimension])) == {"seen": "with this type", "frequency": "0"}[dimension]
+    assert (
+        next(iter(found[dimension])) == {"length": "1", "seen": "with this type", "frequency": "0"}[dimension]
+    )
 
 
 def test_sentences_are_grouped_by_their_own_length(found: dict[str, dict[str, Bucket]]) -> None:

@@ -159,9 +159,7 @@ def test_many_sentences_reach_the_normal_limit_in_little_memory() -> None:
     assert peak < 30e6
 
 
-@pytest.mark.parametrize(
-    ("runs", "by_row", "by_run"), [(3, 1, 0.1), (5, 0, 0.05), (5, 0, 0.3), (5, 1, 0), (5, 1, 0.2), (10, 0, 0)]
-)
+@pytest.mark.parametrize(("runs", "by_row", "by_run"), [(3, 1, 0.1), (5, 0, 0.3), (10, 0, 0)])
 def test_true_nulls_are_rejected_in_5_percent(runs: int, by_row: float, by_run: float) -> None:
     p = [
         randomization_test(*two_rows(seed, runs=runs, by_row=by_row, by_run=by_run), draws=199).p

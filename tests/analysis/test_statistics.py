@@ -42,12 +42,6 @@ def test_summary_is_scipys(count: int) -> None:
     assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high))
 
 
-def test_the_interval_covers_the_true_mean_in_95_percent() -> None:
-    samples = np.random.default_rng(1).normal(0.9, 0.004, (TIMES, 4))
-    summaries = [summarize(sample) for sample in samples]
-    assert 0.93 <= share_of([s.low <= 0.9 <= s.high for s in summaries]) <= 0.97
-
-
 def test_one_seed_has_no_spread() -> None:
     one = summarize([0.91])
     assert (one.mean, one.sd, one.n, one.low, one.high) == (0.91, None, 1, None, None)
@@ -209,16 +203,6 @@ def test_the_power_is_a_number_for_large_shifts() -> None:
     assert [power_of_t(float(shift), 3, 0.01) for shift in np.logspace(2, 12, 30)] == pytest.approx(
         [1.0] * 30
     )
-
-
-def test_a_true_difference_of_the_detectable_size_is_detected_in_80_percent() -> None:
-    rng = np.random.default_rng(2)
-    error = math.sqrt(0.4**2 / 4 + 0.4**2 / 4)
-    effect = minimum_detectable_effect(error, 6, alpha=0.01)
-    p_values = stats.ttest_ind(
-        rng.normal(effect, 0.4, (TIMES, 4)), rng.normal(0, 0.4, (TIMES, 4)), axis=1
-    ).pvalue
-    assert 0.77 <= np.mean(p_values <= 0.01) <= 0.83
 
 
 def test_a_difference_knows_its_error() -> None:

@@ -57,7 +57,7 @@ seed=${nosuch} -> seed: Interpolation key 'nosuch' not found
 output_dir= -> output_dir is empty; the current folder is output_dir=.
 output_dir=/dev/null -> output_dir=/dev/null: expected a folder, but /dev/null is not one
 output_dir=/dev/null/a/b -> output_dir=/dev/null/a/b: expected a folder, but /dev/null is not one
-hydra/launcher=nosuch -> there are: basic, local, slurm (slurm needs pip install -e '.[slurm]')
+hydra/launcher=nosuch -> there are: basic, local, slurm
 hydra/sweeper=nosuch -> (optuna needs pip install -e '.[search]')
 hydra.launcher.nosuch=3 -> Could not override 'hydra.launcher.nosuch'
 hydra/launcher=local hydra.launcher.minutes=nan -> hydra.launcher.minutes must be at least 0, got nan
@@ -119,7 +119,7 @@ COMMANDS = refused("""
 -m chars=none,cnn words=none -> all are none, so the tagger has no input
 -m model=parallel,residual penalty=orthogonality -> penalty: OrthogonalityPenalty needs parallel units,
 -m hydra/sweeper=optuna model=parallel,residual penalty=orthogonality -> penalty: OrthogonalityPenalty needs
--m hydra/sweeper=basic seed=1,2 -> hydra/sweeper has no 'basic'; there are: optuna, table (
+-m hydra/sweeper=basic seed=1,2 -> hydra/sweeper has no 'basic'; there are: optuna, table
 -m penalty=none,orthogonality -> penalty: OrthogonalityPenalty needs
 -m table=yang2020_table12 data=toy_en penalty=orthogonality -> penalty: OrthogonalityPenalty needs
 +init_from={penalty:{_target_:ner_experiments.modules.penalty.OrthogonalityPenalty,weight:0.1}} -> penalty: Orthog

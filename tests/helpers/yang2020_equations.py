@@ -1,8 +1,9 @@
 """The oracle of `test_yang2020`: the paper's equations, one sentence and one step at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
 from typing import Any
+
+import torch
 
 LAYERS = 4
 
@@ -12,10 +13,10 @@ def sums(*sequences: Sequence[Any]) -> list[Any]:
 
 
 class Equations:
-    """One sentence as a list of vectors; `xp` is numpy or torch, `p` the parameters by name."""
+    """One sentence as a list of vectors; `p` are the parameters by name."""
 
-    def __init__(self, xp: ModuleType, p: dict, dense=True, norm=True, activation="relu", cell="lstm"):
-        self.xp, self.p, self.dense, self.norm = xp, p, dense, norm
+    def __init__(self, p: dict, dense=True, norm=True, activation="relu", cell="lstm"):
+        self.p, self.dense, self.norm = p, dense, norm
         self.activation = {"relu": self.relu, "elu": self.elu, "none": lambda v: v}[activation]
         self.cell: Callable[..., Iterator[Any]] = {"lstm": self.lstm, "gru": self.gru}[cell]
 
@@ -23,10 +24,10 @@ class Equations:
         return v * (v > 0)
 
     def elu(self, v):
-        return self.relu(v) + (v <= 0) * (self.xp.exp(v * (v <= 0)) - 1)
+        return self.relu(v) + (v <= 0) * (torch.exp(v * (v <= 0)) - 1)
 
     def sigmoid(self, v):
-        return 1 / (1 + self.xp.exp(-v))
+        return 1 / (1 + torch.exp(-v))
 
     def weights(self, name: str) -> list[Any]:
         return [self.p[f"{name}.{part}_l0"] for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
@@ -37,8 +38,8 @@ class Equations:
         h = c = 0 * u[0]
         for x in xs:
             i, f, g, o = (w @ x + b + u @ h + b_h).reshape(4, -1)
-            c = self.sigmoid(i) * self.xp.tanh(g) + self.sigmoid(f) * c
-            h = self.sigmoid(o) * self.xp.tanh(c)
+            c = self.sigmoid(i) * torch.tanh(g) + self.sigmoid(f) * c
+            h = self.sigmoid(o) * torch.tanh(c)
             yield h
 
     def gru(self, name: str, xs: list[Any]) -> Iterator[Any]:
@@ -48,12 +49,12 @@ class Equations:
         for x in xs:
             (r, z, n), (r_h, z_h, n_h) = (w @ x + b).reshape(3, -1), (u @ h + b_h).reshape(3, -1)
             z = self.sigmoid(z + z_h)
-            h = (1 - z) * self.xp.tanh(n + self.sigmoid(r + r_h) * n_h) + z * h
+            h = (1 - z) * torch.tanh(n + self.sigmoid(r + r_h) * n_h) + z * h
             yield h
 
     def both(self, ahead: Iterator[Any], back: Iterator[Any]) -> list[Any]:
         pairs = zip(ahead, reversed([*back]), strict=True)
-        return [self.xp.concatenate([*pair]) for pair in pairs]
+        return [torch.concatenate([*pair]) for pair in pairs]
 
     def before(self, name: str, v):
         """Eq. 5 without dropout, as in evaluation."""
@@ -61,7 +62,7 @@ class Equations:
             v = self.p[f"{name}.dense.weight"] @ v
         if self.norm:
             deviation = v - v.mean()
-            v = deviation / self.xp.sqrt((deviation**2).mean() + 1e-5)
+            v = deviation / torch.sqrt((deviation**2).mean() + 1e-5)
             v = v * self.p[f"{name}.norm.weight"] + self.p[f"{name}.norm.bias"]
         return self.activation(v)
 

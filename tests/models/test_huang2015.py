@@ -71,20 +71,6 @@ def test_a_bidirectional_layer_of_peephole_lstms_is_equation_3_both_ways():
     assert_same(unpadded, torch.cat(expected), [*xs, *rnn.parameters()])
 
 
-def test_without_peepholes_it_is_the_stock_lstm():
-    (x,) = sentences()[:1]
-    ours, stock = PeepholeLSTM(3, 5, batch_first=True).double(), nn.LSTM(3, 5, batch_first=True).double()
-    (layer,) = ours.layers
-    with torch.no_grad():
-        layer.peepholes.zero_()
-        stock.weight_ih_l0.copy_(layer.input_weight)
-        stock.weight_hh_l0.copy_(layer.state_weight)
-        stock.bias_ih_l0.copy_(layer.bias)
-        stock.bias_hh_l0.zero_()
-    states = ours(x[None], torch.tensor([len(x)]))
-    torch.testing.assert_close(states, stock(x[None])[0], rtol=0, atol=1e-12)
-
-
 def test_under_autocast_only_the_input_is_rounded():
     layer = PeepholeLayer(input_size=20, hidden_size=5)
     with torch.no_grad():  # numbers that bfloat16 has, and a projection that changes none of them
@@ -162,11 +148,6 @@ def test_batches_are_drawn_at_random():
     assert [batch.tolist() for batch in plans[0]] != [batch.tolist() for batch in plans[2]]
     mixed = [len(set(lengths[batch].tolist())) == 2 for batch in plans[0]]
     assert np.mean(mixed) > 0.9  # long and short sentences stand together
-
-
-def test_a_batch_needs_room_for_a_token():
-    with pytest.raises(ValueError, match=r"^tokens per batch must be at least 1, got 0$"):
-        TokenTotal(0)
 
 
 def composed(*overrides: str) -> DictConfig:

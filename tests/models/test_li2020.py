@@ -6,13 +6,12 @@ from contextlib import contextmanager
 import pytest
 import torch
 from li2020_equations import Equations, Masks, attention
-from li2020_models import HEAD, HEADS, HIDDEN, INPUT, LENGTHS, MODELS, REAL, batch, build_small
+from li2020_models import HEAD, HEADS, LENGTHS, MODELS, REAL, batch, build_small
 from torch import Tensor, nn
 
 from ner_experiments.models import attention as attention_model
 from ner_experiments.models.attention import AttBiLSTM, SelfAttention
 from ner_experiments.modules.dropout import VariationalDropout
-from ner_experiments.modules.variational_lstm import VariationalLSTMs
 
 
 @contextmanager
@@ -107,32 +106,6 @@ def test_attention_of_long_sentences_stores_no_weights_and_is_the_same(
     assert len(seen) == 1
 
 
-def second_difference(name: str, layers: int) -> float:
-    """s(p1, f1) - s(p1, f2) - s(p2, f1) + s(p2, f2) of random scores of a token: largest, relative to s."""
-    model = build_small(name, f"layers={layers}")
-    torch.manual_seed(3)
-    pasts = [torch.randn(length, INPUT, dtype=torch.float64) for length in (1, 3)]
-    token = torch.randn(1, INPUT, dtype=torch.float64)
-    futures = [torch.randn(length, INPUT, dtype=torch.float64) for length in (2, 1)]
-    scores = nn.Linear(model.output_size, 4).double()
-    s = []
-    for past in pasts:
-        for future in futures:
-            x = torch.cat([past, token, future])
-            s.append(scores(model(x[None], torch.tensor([len(x)])))[0, len(past)])
-    return ((s[0] - s[1] - s[2] + s[3]).abs().max() / torch.stack(s).abs().max()).item()
-
-
-@pytest.mark.parametrize("layers", [1, 2, 4])
-def test_no_weights_of_baseline_can_tag_an_xor_of_past_and_future(layers: int):
-    assert second_difference("baseline", layers) < 1e-14
-
-
-@pytest.mark.parametrize("name", ["cross", "attention"])
-def test_cross_and_attention_are_not_sums_over_past_and_future(name: str):
-    assert second_difference(name, 2) > 1e-3
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_each_sentence_and_each_lstm_draws_masks_of_its_own(name: str):
     model, sentences = build_small(name, "model.hidden_size=20", input_size=20).train(), 100
@@ -144,24 +117,3 @@ def test_each_sentence_and_each_lstm_draws_masks_of_its_own(name: str):
         assert len(rows.unique(dim=0)) > 0.98 * len(rows)
         deviation = (0.35 / 0.65 / rows.numel()) ** 0.5
         assert rows.mean().item() == pytest.approx(1, abs=5 * deviation)
-
-
-def test_the_backward_direction_starts_at_the_last_token():
-    model, x = build_small("baseline"), batch()
-    changed = x.clone()
-    changed[0, 2] += 1  # the third of four tokens
-    differ = (model(x, LENGTHS) != model(changed, LENGTHS))[0, :4].split(HIDDEN, dim=-1)
-    assert [half.any(dim=-1).nonzero().flatten().tolist() for half in differ] == [[2, 3], [0, 1, 2]]
-
-
-def test_an_lstm_without_dropout_is_the_stock_one():
-    ours = VariationalLSTMs(input_size=INPUT, hidden_size=HIDDEN, dropout=0.0).double()
-    x = torch.randn(2, 3, 6, INPUT, dtype=torch.float64)
-    ahead, back = ours(x, torch.tensor([6, 6, 6]))
-    for read, states, *weights in zip(
-        [x[0], x[1].flip(1)], [ahead, back.flip(1)], *(part[:, 0] for part in ours.parameters()), strict=True
-    ):
-        stock = nn.LSTM(INPUT, HIDDEN, batch_first=True).double()
-        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-        stock.load_state_dict(dict(zip(names, [*weights, torch.zeros(4 * HIDDEN)], strict=True)))
-        torch.testing.assert_close(states, stock(read)[0], rtol=0, atol=1e-12)

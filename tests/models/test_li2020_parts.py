@@ -5,7 +5,7 @@ import torch
 from li2020_models import HEAD, LENGTHS, batch, build_small
 from torch import Tensor, nn
 
-from ner_experiments.models.attention import AttBiLSTM, only
+from ner_experiments.models.attention import only
 
 
 def table_5(model: nn.Module, x: Tensor) -> tuple[nn.Linear, Tensor, dict[str, Tensor]]:
@@ -53,13 +53,3 @@ def test_an_unknown_part_is_named():
         only("C3", of=model),
     ):
         pass
-
-
-def test_a_hook_receives_the_attention_weights():
-    model, x = build_small("attention"), batch()
-    seen: list[Tensor] = []
-    assert isinstance(model, AttBiLSTM)
-    model.attention.register_forward_hook(lambda _, __, output: seen.append(output[1]))
-    model(x, LENGTHS)
-    _, weights = model.attention(model.bilstm(x, LENGTHS), LENGTHS)
-    assert torch.equal(seen[0], weights)

@@ -1,6 +1,5 @@
 """Properties of every architecture: each file of conf/model/ is built and tested in float64."""
 
-import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -107,23 +106,3 @@ def test_sizes_of_zero_and_rates_above_one_are_refused(name: str):
         wrong = "0" if isinstance(value, int) else "1.5"
         with pytest.raises(ValueError, match=f"^{key} must be .*, got {wrong}$"):
             build(name, f"{key}={wrong}")
-
-
-WRONG = {
-    "num_layers=0": "num_layers must be at least 1, got 0",
-    "hidden_size=-1": "hidden_size must be at least 1, got -1",
-    "dense_size=0": "dense_size must be at least 1, got 0",
-    "dropout=1.0": "dropout must be at least 0 and below 1, got 1.0",
-    "dropout=-0.1": "dropout must be at least 0 and below 1, got -0.1",
-}
-LAYERED = ["lstm", "stacked", "residual", "residual_a", "residual_b", "residual_d"]
-
-
-@pytest.mark.parametrize(
-    ("name", "override"),
-    [(name, wrong) for name in LAYERED for wrong in WRONG if wrong != "dense_size=0"]
-    + [("residual", "dense_size=0"), ("bilstm", "hidden_size=-1"), ("bilstm", "dropout=1.0")],
-)
-def test_a_wrong_hyper_parameter_is_named(name: str, override: str):
-    with pytest.raises(ValueError, match=f"^{re.escape(WRONG[override])}$"):
-        build(name, override)

@@ -1,7 +1,6 @@
 """The parallel BiLSTMs of Zukov-Gregoric et al. (2018) against its equations and PyTorch's LSTM."""
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -10,7 +9,6 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from places import CONF
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ner_experiments.models.parallel import ParallelBiLSTM
 from ner_experiments.modules.units import BiLSTMUnits
@@ -137,25 +135,6 @@ def test_by_default_dropout_is_on_the_recurrent_state_alone():
     assert build("model.dropout=0.5").ends_dropout.p == 0
 
 
-def test_equals_k_pytorch_lstms_over_packed_sequences():
-    model, x = build_small().eval(), batch()
-    packed = pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
-    expected = []
-    for unit in range(UNITS):
-        stock = nn.LSTM(INPUT, SIZE, batch_first=True, bidirectional=True).double()
-        with torch.no_grad():
-            for direction, suffix in enumerate(["", "_reverse"]):
-                for name, parameter in (
-                    ("weight_ih_l0", model.units.input_weights),
-                    ("weight_hh_l0", model.units.recurrent_weights),
-                    ("bias_ih_l0", model.units.biases),
-                    ("bias_hh_l0", torch.zeros_like(model.units.biases)),
-                ):
-                    getattr(stock, name + suffix).copy_(parameter[direction, unit])
-        expected.append(unpadded(pad_packed_sequence(stock(packed)[0], batch_first=True)[0]))
-    torch.testing.assert_close(unpadded(model(x, LENGTHS)), torch.cat(expected, dim=1), rtol=0, atol=1e-12)
-
-
 def test_mean_pool_is_the_mean_of_the_units():
     concat, mean = build_small().eval(), build_small("model/pool=mean").eval()
     mean.load_state_dict(concat.state_dict())
@@ -229,17 +208,3 @@ def test_cell_state_keeps_its_precision_under_autocast():
         with torch.autocast("cpu", torch.bfloat16):
             last = model(torch.zeros(1, 1000, 1), torch.tensor([1000]))[0, -1, 0]
     assert last.item() == pytest.approx(math.tanh(1000 / 1024), abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("num_units=0", "num_units must be at least 1, got 0"),
-        ("unit_size=-1", "unit_size must be at least 1, got -1"),
-        ("dropout=1.0", "dropout must be at least 0 and below 1, got 1.0"),
-        ("dropout=-0.1", "dropout must be at least 0 and below 1, got -0.1"),
-    ],
-)
-def test_a_wrong_hyper_parameter_is_named(override: str, message: str):
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        build(f"model.{override}")

@@ -124,15 +124,6 @@ def test_many_windows_are_processed_in_parts(folder: Path, monkeypatch: pytest.M
     assert len(calls) > 2
 
 
-def test_padding_and_batching_change_nothing(folder: Path) -> None:
-    text = random_text(1, 50, 4, 17)
-    input = fitted(pieces(folder, 16, 4), text)
-    module = Bert(**input.sizes()).eval()
-    alone = [vectors(module, batch(input, text, number)) for number in (2, 1, 3, 0)]
-    together = vectors(module, batch(input, text, 2, 1, 3, 0))
-    torch.testing.assert_close(together, torch.cat(alone), rtol=0, atol=1e-5)
-
-
 def test_bert_drops_in_training_and_learns_and_frozen_bert_does_neither(folder: Path) -> None:
     text = random_text(9)
     input = fitted(pieces(folder), text)

@@ -181,4 +181,4 @@ def test_a_file_that_is_no_search_is_left_out_with_a_warning(
     path.write_text(json.dumps({"trials": [{"number": 1}]}))
     with caplog.at_level(logging.WARNING):
         assert search_page.find(tmp_path) == []
-    assert f"left out of the report: {path} is not a valid search.json" in caplog.text
+    assert f"left out of the report: {path}: name is missing" in caplog.text

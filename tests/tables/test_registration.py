@@ -100,34 +100,6 @@ def test_runs_with_earlier_seeds_decide_nothing(results: Path) -> None:
     assert outcome(results).verdict == "not run"
 
 
-@pytest.mark.parametrize(
-    ("mean", "half", "p", "verdict"),
-    [
-        (4.3, 0.5, 0.01, "replicates"),
-        (2.0, 1.0, 0.01, "smaller"),
-        (6.0, 1.0, 0.01, "larger"),
-        (-1.0, 0.5, 0.01, "opposite"),
-        (0.5, 1.0, 0.2, "no such difference"),
-        (-0.5, 1.0, 0.2, "no such difference"),
-        (1.5, 2.0, 0.2, "undecided"),
-        (4.3, 0.5, 0.06, "undecided"),
-    ],
-)
-@pytest.mark.parametrize("sign", [1, -1])
-def test_what_is_said(results: Path, mean: float, half: float, p: float, verdict: str, sign: int) -> None:
-    """The paper has +4.28, and -4.28 the other way round."""
-    (test,) = read(results).tests
-    test = replace(test, published=sign * PUBLISHED)
-    ours = statistics_difference(sign * mean, half, p)
-    assert registered.verdict_of(test, ours, p) == verdict
-
-
-def statistics_difference(mean: float, half: float, p: float) -> Any:
-    from ner_experiments.analysis.statistics import Difference
-
-    return Difference(mean, low=mean - half, high=mean + half, p=p)
-
-
 def test_a_row_below_half_of_the_paper_s_score_or_with_few_found_mentions_decides_nothing(
     results: Path,
 ) -> None:

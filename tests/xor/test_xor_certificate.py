@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import replace
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from ner_experiments.xor.certificate import (
     Contradiction,
     Solution,
     certificates,
-    certify,
     programs,
     well_formed,
 )
@@ -84,22 +81,6 @@ def draw(rng, program):
     return {feature: int(rng.integers(-9, 10)) for feature in sorted(every)}
 
 
-def perceptron(program, joint=False):
-    """The most phrases that a structured perceptron ever gets right at once, in 100 random updates."""
-    rng, weights, best = np.random.default_rng(0), Counter(), 0
-    for _ in range(100):
-        guesses = [viterbi(weights, program.name, phrase, joint) for phrase in program.phrases]
-        right = [guess == [phrase.tags] for guess, phrase in zip(guesses, program.phrases, strict=True)]
-        best = max(best, sum(right))
-        if all(right):
-            break
-        k = rng.choice(np.flatnonzero(~np.array(right)))
-        phrase, wrong = program.phrases[k], next(g for g in guesses[k] if g != program.phrases[k].tags)
-        weights.update(features(program.name, phrase, phrase.tags, joint))
-        weights.subtract(Counter(features(program.name, phrase, wrong, joint)))
-    return best
-
-
 def test_each_case_is_feasible_or_not_as_it_should_be(found):
     assert {name: found[name].feasible for name in CASES} == CASES
 
@@ -157,12 +138,6 @@ def test_random_separable_scores_always_sum_to_0_and_never_get_4_of_4(found, nam
     assert np.count_nonzero(joint_sums) > 10
 
 
-@pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
-def test_a_perceptron_gets_3_of_4_where_that_is_the_limit_and_4_with_a_joint_feature(program):
-    assert perceptron(program) == (4 if CASES[program.name] else 3)
-    assert perceptron(program, joint=True) == 4
-
-
 def test_well_formed_is_the_regular_expression_of_mentions():
     for tags in (tags for length in range(1, 6) for tags in product("OSBIE", repeat=length)):
         assert well_formed(tags) == bool(re.fullmatch("(O|S|BI*E)*", "".join(tags)))
@@ -208,18 +183,3 @@ def test_a_solution_that_breaks_an_inequality_is_refused(found):
         ValueError, match="O O O, CRF: phrase 1 against O O O: must win by more than 0, got 0"
     ):
         Solution(good.program, {})
-
-
-def test_a_lying_solver_is_found_out(monkeypatch):
-    def says_feasible(c, **_):
-        return SimpleNamespace(status=0, x=np.arange(len(c), dtype=float))
-
-    def says_infeasible(c, A_ub=None, **_):
-        return SimpleNamespace(status=0 if A_ub is None else 2, x=np.ones(len(c)))
-
-    monkeypatch.setattr("scipy.optimize.linprog", says_feasible)
-    with pytest.raises(ValueError, match="must win by more than 0"):
-        certify(programs()[0])
-    monkeypatch.setattr("scipy.optimize.linprog", says_infeasible)
-    with pytest.raises(ValueError, match="must occur equally often"):
-        certify(programs()[-1])

@@ -43,27 +43,6 @@ def test_the_figures_come_with_code_versions_machine_and_cost(record: dict[str, 
     assert record[artifacts.CHECKSUM]
 
 
-def test_the_settings_say_what_was_measured_and_trained(record: dict[str, Any]) -> None:
-    config = record["config"]
-    measured, trained = config["measured"], config["trained"]
-    assert measured["draws"] == 20
-    assert measured["pairs_per_draw"] == 5
-    assert measured["words"] == 20
-    assert measured["longest_context"] == 5
-    assert measured["model"]["baseline"]["dropout"] == 0.35
-    assert trained["seeds"] == 2
-    assert trained["steps"] == {"softmax": 150, "crf": 250}
-    assert trained["phrases"]["softmax"][2] == "Key/O and/O I/O"
-    assert trained["phrases"]["crf"][0] == "a/O m/S c/O"
-    assert list(trained["model"]) == list(measured["model"]) == ["baseline", "cross"]
-    assert trained["model"]["cross"]["hidden_size"] == 100
-    assert trained["model"]["cross"]["dropout"] == 0.0
-    assert trained["decoder"]["crf"]["_target_"].endswith(".CRF")
-    assert config["optimizer"]["lr"] == 0.01
-    assert config["words"]["module"]["dim"] == 100
-    assert config["chars"] == config["features"] == config["direct"] == config["penalty"] == {}
-
-
 def test_no_place_of_the_machine_is_named(record: dict[str, Any], tmp_path: Path) -> None:
     texts = re.findall(r'"((?:[^"\\]|\\.)*)"', json.dumps(record))
     assert not [text for text in texts if text.startswith(("/", "~")) or str(tmp_path) in text]

@@ -1,108 +1,17 @@
-"""F1 by type and length of mention, and cases, against seqeval and against counting in plain loops."""
+"""Cases: the sentences that some runs tag correctly and others wrongly."""
 
 import json
-import random
 import re
 from pathlib import Path
 
 import pytest
-from seqeval.metrics import classification_report
 from tiny_runs import METRICS
 
 from ner_experiments.analysis import disagreements
-from ner_experiments.analysis.breakdown import f1_by
-from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.tags import encode
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.runs.predictions import Predicted, read, write_predictions
 from ner_experiments.runs.run import open_run
-
-Mention = tuple[int, int, str]
-
-
-def random_mentions(rng: random.Random, length: int) -> list[Mention]:
-    mentions, place = [], 0
-    while place < length:
-        size = rng.randint(1, 6)
-        if rng.random() < 0.5 and place + size <= length:
-            mentions.append((place, place + size, rng.choice(["PER", "LOC", "creative-work"])))
-        place += size
-    return mentions
-
-
-def disturbed(rng: random.Random, mentions: list[Mention], length: int) -> list[Mention]:
-    """Mentions with random errors: missing, of another type, shorter, or spurious where there is room."""
-    found = []
-    for start, end, kind in mentions:
-        chance = rng.random()
-        if chance < 0.6:
-            found.append((start, end, kind))
-        elif chance < 0.7:
-            found.append((start, end, "LOC"))
-        elif chance < 0.8:
-            found.append((start, start + 1, kind))
-    last = max((end for _, end, _ in found), default=0)
-    return [*found, (last, length, "PER")] if last < length and rng.random() < 0.5 else found
-
-
-@pytest.fixture(scope="module")
-def tagged() -> list[tuple[int, list[Mention], list[Mention]]]:
-    """Lengths, gold mentions and predicted mentions of 400 sentences."""
-    rng = random.Random(0)
-    found = []
-    for _ in range(400):
-        length = rng.randint(1, 15)
-        gold = random_mentions(rng, length)
-        found.append((length, gold, disturbed(rng, gold, length)))
-    return found
-
-
-@pytest.fixture(scope="module")
-def run(
-    tagged: list[tuple[int, list[Mention], list[Mention]]], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    folder = tmp_path_factory.mktemp("run")
-    sentences = [Sentence(("a",) * length, encode(gold, length, "bioes")) for length, gold, _ in tagged]
-    predicted = [encode(found, length, "bioes") for length, _, found in tagged]
-    write_predictions(folder / "predictions" / "test.conll", "mentions", sentences, predicted)
-    return folder
-
-
-def test_f1_by_type_is_seqevals(run: Path) -> None:
-    lines = (run / "predictions" / "test.conll").read_text().rstrip("\n").split("\n\n")
-    gold, predicted = (
-        [[line.split()[column] for line in block.split("\n")] for block in lines] for column in (1, 2)
-    )
-    report = classification_report(gold, predicted, output_dict=True, zero_division=0)
-    found = f1_by(read(run), "type")
-    assert found.keys() == {"PER", "LOC", "creative-work"}
-    assert found == pytest.approx({kind: 100 * float(report[kind]["f1-score"]) for kind in found})
-
-
-def test_f1_by_length_is_precision_over_predicted_and_recall_over_gold_mentions_of_it(
-    run: Path, tagged: list[tuple[int, list[Mention], list[Mention]]]
-) -> None:
-    expected = {}
-    for name, sizes in (("1", [1]), ("2", [2]), ("3", [3]), ("more than 3", range(4, 16))):
-        right = num_predicted = num_gold = 0
-        for _, gold, predicted in tagged:
-            for start, end, kind in predicted:
-                if end - start in sizes:
-                    num_predicted += 1
-                    right += (start, end, kind) in gold
-            num_gold += sum(end - start in sizes for start, end, _ in gold)
-        precision, recall = right / num_predicted, right / num_gold
-        expected[name] = 100 * 2 * precision * recall / (precision + recall)
-    assert f1_by(read(run), "length") == pytest.approx(expected)
-
-
-def test_a_kind_that_is_never_found_has_0_and_one_without_gold_mention_nothing() -> None:
-    sentence = Predicted(("a", "b", "c"), ("B-X", "I-X", "O"), ("O", "O", "B-Y"))
-    assert f1_by([sentence], "type") == {"X": 0.0}
-    assert f1_by([sentence], "length") == {"2": 0.0}
-
 
 GOLD = [("O", "B-PER", "I-PER", "O"), ("O", "O"), ("B-LOC", "I-LOC", "I-LOC"), ("B-PER",), ("B-LOC", "O")]
 TAGS = {
