@@ -1,4 +1,4 @@
-"""Scores: against seqeval (strict), a regular expression, conlleval's rules written here, and plain loops."""
+"""Scores: against seqeval (strict), a regular expression, and plain loops. conlleval: test_evaluation_protocol.py."""
 
 import itertools
 import random
@@ -81,26 +81,6 @@ def check_against_seqeval(sentences: Pairs, report: dict[str, Any]) -> None:
             assert [ours[name] for name in ("correct", "predicted", "gold")] == found
 
 
-def conlleval(sentences: Pairs) -> dict[str, Counter[str]]:
-    """conlleval.pl on IOB2: its tables of what ends and what starts a chunk, and its pass over the lines."""
-    counts: dict[str, Counter[str]] = {name: Counter() for name in ("correct", "predicted", "gold")}
-    for sentence in sentences:
-        before, together = [("O", "")] * 2, False
-        for line in [*zip(*sentence, strict=True), ("O", "O")]:
-            now = [(tag[0], tag[2:]) for tag in line]
-            steps = [(a, b, kind != other) for (a, kind), (b, other) in zip(before, now, strict=True)]
-            ends = [a + b in ("BB", "BO", "IB", "IO") or (a != "O" and changed) for a, b, changed in steps]
-            starts = [b + a in ("BB", "BI", "BO", "IO") or (b != "O" and changed) for a, b, changed in steps]
-            if together and all(ends):
-                counts["correct"][before[0][1]] += 1
-            together = together and not any(ends)
-            together = (all(starts) and now[0][1] == now[1][1]) or together
-            for name, start, (_, kind) in zip(("gold", "predicted"), starts, now, strict=True):
-                counts[name][kind] += start
-            before = now
-    return counts
-
-
 def legal(length: int, kinds: Tags) -> list[tuple[str, ...]]:
     """All legal BIOES taggings, cut by cut."""
     if length == 0:
@@ -111,10 +91,6 @@ def legal(length: int, kinds: Tags) -> list[tuple[str, ...]]:
         mention = tuple(f"{letter}-{kind}" for letter in letters)
         found += [(*mention, *rest) for rest in legal(length - end, kinds)]
     return found
-
-
-def iob2(tags: Tags) -> tuple[str, ...]:
-    return tuple({"S": "B", "E": "I"}.get(tag[0], tag[0]) + tag[1:] for tag in tags)
 
 
 @pytest.mark.parametrize(("kinds", "longest"), [(TYPES[:1], 5), (TYPES[:2], 4)])
@@ -160,23 +136,6 @@ def test_seqeval_strict_on_likely_tags() -> None:
     report = score(*(sentences[first : first + 32] for first in range(0, 300, 32)))
     assert 0.5 < report["f1"] < 0.95
     check_against_seqeval(sentences, report)
-
-
-def test_conlleval_on_legal_tags() -> None:
-    """Pairs up to three tokens, and longer ones at random; seqeval's default mode on the same IOB2 tags."""
-    kinds = TYPES[:2]
-    everything = [pair for n in (1, 2, 3) for pair in itertools.product(legal(n, kinds), repeat=2)]
-    draw = random.Random(1)
-    longer = [(draw.choice(legal(6, kinds)), draw.choice(legal(6, kinds))) for _ in range(40)]
-    for sentences in [[pair] for pair in everything[::9]] + [everything, longer]:
-        report, as_iob2 = score(sentences), [(iob2(gold), iob2(tags)) for gold, tags in sentences]
-        for name, counted in conlleval(as_iob2).items():
-            assert {kind: report["types"][kind][name] for kind in kinds} == {k: counted[k] for k in kinds}
-    gold, predicted = ([list(tags) for tags in side] for side in zip(*as_iob2, strict=True))
-    theirs = classification_report(gold, predicted, output_dict=True)
-    for kind in kinds:
-        assert report["types"][kind]["f1"] == pytest.approx(float(theirs[kind]["f1-score"]), abs=1e-12)
-    assert report["f1"] == pytest.approx(float(theirs["micro avg"]["f1-score"]), abs=1e-12)
 
 
 @seeded

@@ -195,7 +195,9 @@ def test_pos_tags_are_scored_by_accuracy(tmp_path: Path) -> None:
     assert result["test"]["types"]["NOUN"] == {"accuracy": 1.0, "correct": 20, "gold": 20}
 
 
-def test_a_corpus_without_test_is_scored_on_dev_alone(tmp_path: Path) -> None:
+def test_a_corpus_without_test_is_scored_on_dev_alone_and_lacks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "train").write_text("Ann B-PER\nsat O\n\n" * 30)
     overrides = [
         "data=conll",
@@ -206,6 +208,8 @@ def test_a_corpus_without_test_is_scored_on_dev_alone(tmp_path: Path) -> None:
     result = train.train(configure(*overrides))
     assert "test" not in result
     assert any("development set" in note for note in result["data"]["notes"])
+    monkeypatch.setattr(train, "score_tests", None)
+    assert train.train(configure(*overrides)) == result
 
 
 def test_each_corpus_that_is_refused_leaves_a_traceback_of_its_own(tmp_path: Path) -> None:
@@ -290,18 +294,6 @@ def test_an_encoder_without_output_size_is_refused(tmp_path: Path, monkeypatch: 
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
-
-
-@pytest.mark.parametrize(("model", "name"), [("bilstm", "BiLSTM"), ("residual", "ResidualBiLSTM")])
-def test_a_penalty_on_parallel_units_is_refused_for_a_model_without_them(
-    model: str, name: str, tmp_path: Path
-) -> None:
-    message = (
-        f"penalty: OrthogonalityPenalty needs parallel units, {name} has none; penalty=none trains without it"
-    )
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        train.train(configure(f"output_dir={tmp_path}", f"model={model}", "penalty=orthogonality"))
-    assert not [*tmp_path.iterdir()]
 
 
 def test_a_decoder_without_num_tags_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

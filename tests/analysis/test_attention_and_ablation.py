@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from PIL import Image
 
 from ner_experiments import build
 from ner_experiments.analysis import ablation, attention
-from ner_experiments.analysis.attention import draw
 from ner_experiments.analysis.breakdown import f1_by
 from ner_experiments.build import load_with_corpus
 from ner_experiments.data.encoder import Encoder
@@ -134,15 +132,6 @@ def test_the_command_draws_and_writes_the_heads_of_each_sentence(
     assert np.asarray(Image.open(pictures[0])).std() > 13  # not a blank sheet
 
 
-def test_words_are_drawn_as_they_are(att: Run, tmp_path: Path) -> None:
-    """Dollars start no formula, missing glyphs cause no error, and long words leave room for the maps."""
-    tagger, encoder, _ = att
-    sentence = Sentence(("$_{", "$x^", "🦄", "https://example.org/" + 60 * "a"), ("O", "O", "O", "S-PER"))
-    (attended,) = attention.attention(tagger, encoder, [attention.SplitSentence("test", 1, sentence)])
-    draw(tmp_path / "a.png", attended)
-    assert (tmp_path / "a.png").exists()
-
-
 def test_a_text_is_found_in_words_and_in_characters() -> None:
     texts = ("the White house", "去 年 在 京", "去 年 他 走")
     sentences = [
@@ -177,23 +166,6 @@ def test_the_command_refuses_what_has_no_attention(
     assert f"{tmp_path}: expected the folder of a finished run, but it has no metrics.json" in refused(
         str(tmp_path)
     )
-
-
-def test_a_corpus_that_has_changed_and_a_config_that_would_call_anything_are_refused(
-    runs: dict[tuple[str, int], Path], tmp_path: Path
-) -> None:
-    folder = tmp_path / "copy"
-    shutil.copytree(runs["attention", 1], folder)
-    config = folder / "config.yaml"
-    text = config.read_text()
-    config.write_text(text.replace("test: 30", "test: 29"))
-    with pytest.raises(
-        ValueError, match=r"copy: toy_en has changed since the run: its checksum is \w+, the run's was \w+"
-    ):
-        load_with_corpus(folder)
-    config.write_text(text.replace("ner_experiments.data.corpus.ToyCorpus", "os.system"))
-    with pytest.raises(ValueError, match=r"data._target_: a run may name .* got 'os.system'"):
-        load_with_corpus(folder)
 
 
 def measured(name: str, place: list[str]) -> tuple[dict[str, Any], str]:

@@ -268,13 +268,6 @@ def test_wandb_keeps_a_run_of_its_own_in_each_jobs_folder(
 
 
 @pytest.mark.slow
-def test_wandb_that_is_disabled_keeps_nothing(tmp_path: Path) -> None:
-    outputs = run("wandb", tmp_path, WANDB_MODE="disabled")
-    assert len(list(outputs.glob("*/seed-*/metrics.json"))) == 2
-    assert not list(outputs.glob("*/seed-*/wandb/*run-*"))
-
-
-@pytest.mark.slow
 def test_without_sentences_wandb_gets_no_word_of_the_corpus(tmp_path: Path) -> None:
     outputs = run("wandb", tmp_path, "logger.sentences=0", "model=attention")
     tokens = (next(outputs.glob("*/seed-1/predictions/test.conll"))).read_bytes().split()

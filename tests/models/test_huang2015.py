@@ -155,27 +155,12 @@ def composed(*overrides: str) -> DictConfig:
         return compose("config", overrides=["paper=huang2015", *overrides])
 
 
-def test_the_setting_is_the_paper_s():
-    cfg = composed()
-    assert (cfg.optimizer._target_, cfg.optimizer.lr) == ("torch.optim.SGD", 0.1)
-    assert (cfg.words.module.dim, cfg.chars, cfg.features, cfg.direct) == (50, {}, {}, {})
-    assert instantiate(cfg.batches) == TokenTotal(100)
-    assert cfg.trainer.gradient_clip == 0
-    assert cfg.trainer.patience == cfg.trainer.max_epochs
-
-
 @pytest.mark.parametrize(("name", "directions"), [("lstm", 1), ("bilstm", 2)])
 def test_the_models_are_one_layer_of_300_with_peepholes_and_no_dropout(name: str, directions: int):
     model = instantiate(composed(f"model={name}_huang2015").model)(input_size=50)
     cells = [module for module in model.modules() if isinstance(module, PeepholeLayer)]
     assert [cell.state_weight.shape for cell in cells] == [(1200, 300)] * directions
     assert [module.p for module in model.modules() if isinstance(module, nn.Dropout)] == [0.0]
-
-
-def test_the_plain_crf_of_random_words_has_features_only():
-    cfg = composed("model=none", "words=none", "direct=ner")
-    assert [cfg.words, cfg.chars, cfg.features] == [{}, {}, {}]
-    assert instantiate(cfg.model)(input_size=0).output_size == 0
 
 
 @pytest.mark.parametrize(

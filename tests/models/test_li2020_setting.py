@@ -23,36 +23,6 @@ def setting(*overrides: str) -> DictConfig:
         return compose(overrides=[*(f"+{group}" for group in GROUPS), "+paper=li2020", *overrides])
 
 
-def test_the_paper_chooses_every_part_and_a_later_choice_wins():
-    cfg = setting()
-    targets = {
-        group: cfg[group]._target_.rpartition(".")[2]
-        for group in ("model", "decoder", "optimizer", "batches")
-    }
-    assert targets == {
-        "model": "BaselineBiLSTM",
-        "decoder": "Softmax",
-        "optimizer": "NAdam",
-        "batches": "SentenceCount",
-    }
-    assert (cfg.decoder.reduction, cfg.decoder.constrained) == ("token", False)
-    assert (cfg.batches.sentences, cfg.batches.pool) == (32, 1)
-    assert (cfg.trainer.max_epochs, cfg.trainer.patience, cfg.trainer.gradient_clip) == (400, 400, 0)
-    assert (cfg.optimizer.lr, cfg.model.num_layers, cfg.model.hidden_size, cfg.model.dropout) == (
-        0.001,
-        2,
-        100,
-        0.35,
-    )
-    assert (cfg.optimizer.momentum_decay, cfg.optimizer.weight_decay) == (0.004, 0)
-    assert not cfg.features
-    assert not cfg.schedule
-    other = setting("model=attention", "trainer.max_epochs=1600", "words=random")
-    assert other.trainer.patience == 1600
-    assert other.model.num_heads * other.model.head_size == 2 * other.model.hidden_size
-    assert other.words.module.dim == 100
-
-
 @pytest.mark.parametrize(("dim", "width"), [(300, 364), (400, 464)], ids=["GloVe", "Twitter"])
 def test_the_input_is_as_wide_as_in_the_paper(tmp_path: Path, dim: int, width: int):
     path = tmp_path / "vectors.txt"

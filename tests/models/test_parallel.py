@@ -146,28 +146,6 @@ def test_mean_pool_is_the_mean_of_the_units():
 
 
 @pytest.mark.parametrize(
-    ("override", "parts", "parameters"),
-    [
-        ("model/pool=mean", {"pool"}, []),
-        ("model.dropout=0.0", {"units.dropout"}, []),
-        ("model/init=pytorch", set(), WEIGHTS),
-        ("model/init=normal", set(), WEIGHTS),
-    ],
-)
-def test_a_row_of_table_5_changes_what_it_names(override: str, parts: set[str], parameters: list[str]):
-    full, kinds, weights = [], [], []
-    for overrides in ([], [override]):
-        torch.manual_seed(0)
-        model = build(*SMALL, *overrides)
-        full.append({name: p.shape for name, p in model.named_parameters()})
-        kinds.append({name: (type(m), getattr(m, "p", None)) for name, m in model.named_modules()})
-        weights.append(model.state_dict())
-    assert full[0] == full[1]
-    assert {name for name in kinds[0] if kinds[0][name] != kinds[1][name]} == parts
-    assert [n for n in weights[0] if not torch.equal(weights[0][n], weights[1][n])] == parameters
-
-
-@pytest.mark.parametrize(
     ("init", "of_input", "of_recurrent"),
     [("glorot", (6 / (30 + 20)) ** 0.5, (6 / (20 + 20)) ** 0.5), ("pytorch", 20**-0.5, 20**-0.5)],
 )

@@ -9,7 +9,7 @@ from ner_experiments.models.bilstm import BiLSTM
 from ner_experiments.models.lstm import LSTM
 from ner_experiments.models.none import NoEncoder
 from ner_experiments.modules.lstm import reverse
-from ner_experiments.modules.recurrent import BiRNN, Cell, UniRNN
+from ner_experiments.modules.recurrent import BiRNN, Cell
 
 LENGTHS = torch.tensor([5, 1, 3, 7])
 
@@ -91,9 +91,3 @@ def test_dropout_is_on_the_input_and_on_the_output(model: nn.Module, layer: str)
 def test_no_encoder_gives_its_input():
     x, _ = ragged_batch(size=3)
     assert NoEncoder(input_size=3)(x, LENGTHS) is x
-
-
-@pytest.mark.parametrize("layer", [UniRNN, BiRNN])
-def test_hidden_size_must_be_at_least_1(layer: type[UniRNN] | type[BiRNN]):
-    with pytest.raises(ValueError, match=r"^hidden_size must be at least 1, got 0$"):
-        layer(input_size=3, hidden_size=0)

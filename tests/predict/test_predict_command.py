@@ -182,15 +182,6 @@ def test_on_a_terminal_a_line_end_is_a_space_and_nothing_else_ends_a_line() -> N
     assert for_terminal(spaces) == spaces
 
 
-def test_standard_input_is_read_where_no_file_is_named(
-    toy_run: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = predict(capsys, toy_run, str(text))
-    with text.open(encoding="ascii") as stdin:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        assert predict(capsys, toy_run, "-") == expected != ""
-
-
 SAME = {
     "byte order mark": (b"\xef\xbb\xbf", b""),
     "no final newline": (b"", b""),

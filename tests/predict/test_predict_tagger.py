@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-import torch
 from tiny_runs import columns_of_test, finished
 
 import ner_experiments
 from ner_experiments.data.toy import sentences
 from ner_experiments.predict import tagger as tagging
 from ner_experiments.predict.input import InputReader
-from ner_experiments.predict.tagger import TaggedSentence, TextTagger, load
+from ner_experiments.predict.tagger import TaggedSentence, load
 from ner_experiments.runs.predictions import read
 
 RUNS = {
@@ -60,51 +59,6 @@ def test_raw_text_and_its_words_are_tagged_alike(runs: dict[str, Path]) -> None:
     for it in found:
         for mention in it.mentions:
             assert document[mention.start : mention.end] == mention.text
-
-
-def test_a_probability_is_the_sum_over_all_tags_of_the_other_tokens(runs: dict[str, Path]) -> None:
-    """Enumerate a short sentence with the run's own scores: 13 tags, four tokens, 28,561 sequences."""
-    tagger = load(runs["bilstm"])
-    decoder = tagger.tagger.decoder.double()
-    checked = 0
-    for sentence in sentences("en", "test", 24):
-        tagged = tagger.tag_words(words := sentence.words[:4])
-        if not tagged.mentions or len(words) < 4:
-            continue
-        scores = scores_of(tagger, words).double()
-        start, pairs, end = (x.detach() for x in (decoder.start, decoder.transitions, decoder.end))
-        ids = torch.tensor(list(itertools.product(range(scores.shape[1]), repeat=4)))
-        total = start[ids[:, 0]] + end[ids[:, 3]] + sum(scores[i, ids[:, i]] for i in range(4))
-        total = total + sum(pairs[ids[:, i], ids[:, i + 1]] for i in range(3))
-        probabilities = total.softmax(0)
-        for mention in tagged.mentions:
-            first, last = (place_of(tagged, at) for at in (mention.start, mention.end))
-            wanted = bioes(mention.type, last - first + 1)
-            labels = torch.tensor([tagger.encoder.labels.index(tag) for tag in wanted])
-            alike = (ids[:, first : last + 1] == labels).all(1)
-            assert mention.probability == pytest.approx(probabilities[alike].sum().item(), abs=1e-4)
-            checked += 1
-    assert checked > 5
-
-
-def scores_of(tagger: TextTagger, words: tuple[str, ...]) -> torch.Tensor:
-    """Scores of the words, [time tags], in float32."""
-    seen: list[torch.Tensor] = []
-    handle = tagger.tagger.register_forward_hook(lambda *call: seen.append(call[-1]))
-    tagger.tag_words(words)
-    handle.remove()
-    return seen[0][0].clone()
-
-
-def place_of(tagged: TaggedSentence, at: int) -> int:
-    """Index of the token that begins or ends there."""
-    return next(place for place, pair in enumerate(tagged.sentence.offsets) if at in pair)
-
-
-def bioes(kind: str, length: int) -> list[str]:
-    if length == 1:
-        return [f"S-{kind}"]
-    return [f"B-{kind}", *[f"I-{kind}"] * (length - 2), f"E-{kind}"]
 
 
 def test_chunks_and_batches_change_nothing_and_keep_the_order(
@@ -193,18 +147,6 @@ def test_every_token_of_a_part_of_speech_run_has_its_tag_and_probability(tmp_pat
     (by_columns,) = tagger.stream(tagger.reader.read(tmp_path / "test", "conll"))
     assert by_columns.tags == tagged.tags
     assert by_columns.probabilities == pytest.approx(tagged.probabilities)
-
-
-def test_loading_needs_a_whole_finished_run(runs: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"expected the folder of a finished run, but it has no metrics\.json"
-    ):
-        load(tmp_path)
-    for path in runs["bilstm"].glob("*.*"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "encoder.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"encoder\.json is damaged"):
-        load(tmp_path)
 
 
 def test_what_a_corpus_has_for_tokens_may_be_said_otherwise(runs: dict[str, Path]) -> None:

@@ -23,7 +23,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         pytest.param("bert", 0.005, 16, marks=pytest.mark.slow),
         ("bert_frozen", 0.02, 8),
-        ("bert_frozen_live", 0.02, 8),
+        pytest.param("bert_frozen_live", 0.02, 8, marks=pytest.mark.slow),
     ],
 )
 def test_the_columns_of_the_test_file_get_the_tags_of_the_evaluation(

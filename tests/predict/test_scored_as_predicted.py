@@ -15,10 +15,13 @@ import numpy as np
 import pytest
 from annotated_files import lines_of
 from conlleval import count
+from hydra.utils import instantiate
 from tiny_runs import finished
 
 import ner_experiments
 from ner_experiments.analysis.archive import run_errors
+from ner_experiments.config.compose import compose
+from ner_experiments.data.corpus import load
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.runs import predictions
 from ner_experiments.runs.run import open_run
@@ -49,6 +52,9 @@ def made(seed: int, count: int) -> list[Record]:
             text += word
         records.append((text, mentions))
     return records
+
+
+SPLITS = {"train": made(0, 100), "dev": made(1, 24), "test": made(2, 40)}
 
 
 def write_brat(path: Path, records: Sequence[Record]) -> Path:
@@ -115,15 +121,28 @@ def scores(metrics: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(metrics[name] for name in ("f1", "correct", "predicted", "gold"))
 
 
-@pytest.mark.parametrize("kind", WRITERS)
-def test_f1_is_that_of_predict_on_the_raw_texts(kind: str, tmp_path: Path) -> None:
+def files_of(kind: str, folder: Path) -> list[str]:
+    """Settings of a corpus of this kind, which is written into the folder."""
     config, write = WRITERS[kind]
-    splits = {"train": made(0, 100), "dev": made(1, 24), "test": made(2, 40)}
-    files = [f"data.files.{split}={write(tmp_path / split, it)}" for split, it in splits.items()]
-    run = finished(tmp_path, f"data={config}", *SETTINGS, *files)
+    splits = [f"data.files.{split}={write(folder / split, it)}" for split, it in SPLITS.items()]
+    return [f"data={config}", *SETTINGS, *splits]
+
+
+@pytest.mark.parametrize("kind", sorted({*WRITERS} - {"doccano"}))
+def test_every_kind_of_file_has_the_same_sentences(kind: str, tmp_path: Path) -> None:
+    def sentences(kind: str) -> list[list[tuple[Any, ...]]]:
+        (tmp_path / kind).mkdir()
+        corpus = load(instantiate(compose(files_of(kind, tmp_path / kind)).data))
+        return [[(it.words, it.tags, it.unreachable) for it in split] for split in corpus.splits.values()]
+
+    assert sentences(kind) == sentences("doccano")
+
+
+def test_f1_is_that_of_predict_on_the_raw_texts(tmp_path: Path) -> None:
+    run = finished(tmp_path, *files_of("doccano", tmp_path))
     metrics = json.loads((run / "metrics.json").read_text())
     for split in ("dev", "test"):
-        expected = f1_by_characters(run, splits[split])
+        expected = f1_by_characters(run, SPLITS[split])
         assert 0.3 < expected[0] < 0.95
         assert scores(metrics[split]) == expected
     assert metrics["data"]["notes"][-4:] == [

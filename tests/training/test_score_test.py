@@ -112,25 +112,6 @@ def test_several_processes_score_test_later_as_at_once(tmp_path: Path) -> None:
     assert later["test"]["predicted"] > 0
 
 
-def test_a_corpus_without_test_lacks_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    lines = "Ann B-PER\n\nsat O\n\nBob B-PER\n"
-    (tmp_path / "train.conll").write_text(lines)
-    files = f"data.files={{train: {tmp_path}/train.conll, dev: {tmp_path}/train.conll}}"
-    overrides = [
-        *TINY,
-        "data=conll",
-        "data.name=conll",
-        files,
-        "model.hidden_size=8",
-        "chars=none",
-        f"output_dir={tmp_path}",
-    ]
-    first = train(compose(overrides))
-    caplog.clear()
-    assert train(compose(overrides)) == first
-    assert "scoring test" not in caplog.text
-
-
 def test_a_sweep_over_a_table_counts_a_run_without_test_as_unfinished(tmp_path: Path) -> None:
     table = spec.Table(
         name="mine", title="t", source="s", rows=(spec.Row(label="r", run=()),), base=tuple(SMALL)
