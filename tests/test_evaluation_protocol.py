@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
 from ner_experiments import experiment_data, train
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context, names
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import convert
@@ -141,9 +141,14 @@ def test_the_file_of_predictions_itself(tmp_path: Path) -> None:
 # The same twice
 
 
-@pytest.mark.parametrize("model", ["attention", "parallel"])
-def test_the_same_seed_gives_the_same_weights_twice(model: str, tmp_path: Path) -> None:
-    """Bit for bit, dropout included, and everything reported but times. test_golden.py has all architectures."""
+FAST = ("attention", "parallel")
+
+
+@pytest.mark.parametrize(
+    "model", [it if it in FAST else pytest.param(it, marks=pytest.mark.slow) for it in names("model")]
+)
+def test_the_same_seed_gives_every_architecture_the_same_weights_twice(model: str, tmp_path: Path) -> None:
+    """Bit for bit, dropout included, and everything reported but times."""
     few = [f"data.sentences.{split}=20" for split in ("train", "dev", "test")]
     cfg = configure(f"model={model}", "trainer.train_batches=2", "chars=none", *few)
     cfg.model.update({name: 8 for name in ("hidden_size", "dense_size", "unit_size") if name in cfg.model})
