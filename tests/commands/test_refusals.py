@@ -58,7 +58,7 @@ output_dir= -> output_dir is empty; the current folder is output_dir=.
 output_dir=/dev/null -> output_dir=/dev/null: expected a folder, but /dev/null is not one
 output_dir=/dev/null/a/b -> output_dir=/dev/null/a/b: expected a folder, but /dev/null is not one
 hydra/launcher=nosuch -> there are: basic, local, slurm
-hydra/sweeper=nosuch -> (optuna needs pip install -e '.[search]')
+hydra/sweeper=nosuch -> hydra/sweeper has no 'nosuch'; there are: optuna, table
 hydra.launcher.nosuch=3 -> Could not override 'hydra.launcher.nosuch'
 hydra/launcher=local hydra.launcher.minutes=nan -> hydra.launcher.minutes must be at least 0, got nan
 """)
