@@ -81,8 +81,7 @@ class Contestant(NamedTuple):
 
 def main() -> None:
     parser = timing.options(__doc__, rounds=3)
-    parser.add_argument("--ncrfpp", type=Path, help="a clone of github.com/jiesutd/NCRFpp")
-    parser.add_argument("--flair-python", type=Path, help="the Python of an environment with flair")
+    add_peers(parser)
     parser.add_argument(
         "--hidden", type=int, default=MODEL["hidden"], help="units of the BiLSTM per direction"
     )
@@ -116,6 +115,11 @@ def main() -> None:
     timing.write("end_to_end", result, arguments.output)
 
 
+def add_peers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ncrfpp", type=Path, help="a clone of github.com/jiesutd/NCRFpp")
+    parser.add_argument("--flair-python", type=Path, help="the Python of an environment with flair")
+
+
 def begin(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[Contestant]]:
     """The options, and the contestants to run."""
     arguments = timing.begin(parser)
@@ -132,13 +136,14 @@ def begin(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[Con
     return arguments, [one for one in everyone if one.name in arguments.only]
 
 
-def contestants(arguments: argparse.Namespace) -> list[Contestant]:
-    """The contestants that are installed."""
+def contestants(arguments: argparse.Namespace, *, on_gpu: bool = False) -> list[Contestant]:
+    """The contestants that are installed. on_gpu: those of gpu.py."""
     driver = {path.stem.removeprefix("run_"): str(path) for path in DRIVERS.glob("run_*.py")}
+    ours = {"": [], "_random": ["--batches=random"], "_tokens": ["--batches=tokens"]}
+    if on_gpu:
+        ours = {"": [], ", graphs": ["--graphs"]}
     available = [
-        Contestant("ours", sys.executable, [driver["ours"]]),
-        Contestant("ours_random", sys.executable, [driver["ours"], "--batches=random"]),
-        Contestant("ours_tokens", sys.executable, [driver["ours"], "--batches=tokens"]),
+        *(Contestant(f"ours{name}", sys.executable, [driver["ours"], *how]) for name, how in ours.items()),
         Contestant("pytorch", sys.executable, [driver["pytorch"]]),
     ]
     if arguments.ncrfpp:
@@ -147,9 +152,13 @@ def contestants(arguments: argparse.Namespace) -> list[Contestant]:
         )
     if arguments.flair_python:
         available.append(Contestant("flair", str(arguments.flair_python), [driver["flair"]]))
+    if on_gpu:  # takes longest
+        available.append(
+            Contestant("pytorch, torch.compile", sys.executable, [driver["pytorch"], "--compile"])
+        )
     if importlib.util.find_spec("torchcrf") is None:
         print("pytorch is left out: no pytorch-crf")
-        available = [one for one in available if one.name != "pytorch"]
+        available = [one for one in available if not one.name.startswith("pytorch")]
     return available
 
 
@@ -169,13 +178,20 @@ def take_turns(
     return with_runs(load), outcomes
 
 
-def run(contestant: Contestant, folder: Path, threads: int) -> dict[str, Any]:
-    """Run a driver and return its outcome. Raises RuntimeError, with the process's stderr, if it failed."""
+def run(contestant: Contestant, folder: Path, threads: int, limit: float | None = None) -> dict[str, Any]:
+    """Run a driver and return its outcome. Raises RuntimeError, with the process's stderr, if it failed.
+
+    limit: seconds after which it is killed.
+    """
     output = folder / "outcome.json"
     output.unlink(missing_ok=True)
     driver, *options = contestant.arguments
     command = [contestant.python, driver, str(folder), str(output), *options]
-    finished = subprocess.run(command, env=environment(threads), capture_output=True, text=True)
+    how = {"env": environment(threads), "capture_output": True, "text": True, "timeout": limit}
+    try:
+        finished = subprocess.run(command, **how)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{contestant.name} takes more than {limit:.0f} s") from None
     if finished.returncode or not output.exists():
         raise RuntimeError(f"{contestant.name}: {' '.join(command)} failed:\n{finished.stderr}")
     return json.loads(output.read_text(encoding="utf-8"))

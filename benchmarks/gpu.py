@@ -1,30 +1,41 @@
-"""GPU benchmarks: an epoch of each paper's setting, kernels, concurrent seeds, and determinism.
+"""GPU benchmarks: an epoch of each paper's setting, kernels, peers, concurrent runs, and determinism.
 
-    python benchmarks/gpu.py [--device cuda|cpu] [--rounds N] [--output FILE]
+    python benchmarks/gpu.py [--device cuda|cpu] [--rounds N] [--ncrfpp CLONE] [--flair-python PYTHON] [--output FILE]
 
 Each measurement runs in its own processes. One that fails, or for which there is no time left, is skipped and named.
 Together they take at most `LIMIT` seconds; the result is saved after each.
 
-- graphs: two processes train the same deterministic steps at once, one by CUDA graphs and one that computes each step
-  again; all bits of their weights are compared, and replays are counted.
+- recurrence: large units with peepholes or recurrent dropout, by a loop in PyTorch and by kernels per time step, each
+  launched one by one and as a CUDA graph. States and gradients are compared first.
+- graphs: for each setting two processes train the same deterministic steps at once, one by CUDA graphs and one that
+  computes each step again; all bits of their weights are compared, and replays are counted.
 - epochs: each paper's setting, trained by the suite's own `fit` on generated sentences, as many as CoNLL-2003 has.
-  Random word vectors, which are trained, replace the papers' files. An epoch is cut off after some 8 s.
-- with graphs: the same; the second epoch counts, as most shapes are recorded in the first.
+  Random word vectors, which are trained, replace the papers' files. An epoch is cut off after some 5 s.
+- by a loop: the same for settings with large units, which take the loop in PyTorch that they had before the kernels.
+- with graphs: as epochs; the second epoch counts, as most shapes are recorded in the first.
 - packed: twelve processes at once, as `hydra.launcher.jobs_per_gpu` packs them: under NVIDIA's MPS, if it starts.
-- crf, units: the contestants of crf.py and units.py, and the suite's CRF in PyTorch without kernels. cuDNN computes
-  in float32 as the others do; in the other parts it may use TF32, as by default.
+- units, units in graphs: the contestants of units.py, of which `stock` is cuDNN, and kernels per time step. cuDNN
+  computes in float32 as the others do; in other parts it may use TF32, as by default.
+- peers: the contestants of end_to_end.py on the GPU, and plain PyTorch compiled by `torch.compile`.
+- together: two processes on the one GPU train one model by DDP; NCCL may refuse, gloo does not.
+- crf: the contestants of crf.py, and the suite's CRF in PyTorch without kernels.
 - seeds: 1 and 8 processes that train a small tagger each, on the one GPU at once.
 - determinism: two processes train a setting with the same seed at once, and do so again with
   `runtime.deterministic=true`; all bits of their weights are compared.
+
+Utilization is NVML's, as nvidia-smi reads it in a process of its own, over the seconds that count.
 
 The result holds, by part and name of a measurement, a list of what each of its processes returned.
 """
 
 import hashlib
+import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -34,11 +45,14 @@ from statistics import mean, median
 from typing import Any, NamedTuple
 
 import crf
+import end_to_end
 import numpy as np
 import timing
 import torch
 import units
 from drivers import corpus as text
+from gpu_kernels import measure_crf, measure_recurrence, measure_units
+from lightning.pytorch.strategies import DDPStrategy
 from safetensors.torch import save
 from tables import TASKS, Result, at_least, figure, ms, ratio, table
 from taggers import Clocked
@@ -48,16 +62,15 @@ from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.experiment_data import make_encoder
 from ner_experiments.launch.packing import gpus, slot_of, start_mps
 from ner_experiments.modules.crf import CRF
-from ner_experiments.modules.decoding import Transitions, plain_viterbi
-from ner_experiments.modules.forward_backward import plain_likelihood
+from ner_experiments.modules.kernels import cuda
 from ner_experiments.runs.provenance import peak_memory, reset_peak_memory
 from ner_experiments.train import corpus_module, fit, seeded_tagger
-from ner_experiments.training import graphs
+from ner_experiments.training import graphs, trainer
 from ner_experiments.training.preemption import Sigterm
 
 MEASURES = (
     "training.graphs",
-    *("modules.kernels.cuda", "modules.kernels.crf_triton", "modules.kernels.lstm_triton"),
+    *("modules.lstm", "modules.kernels.cuda", "modules.kernels.crf_triton", "modules.kernels.lstm_triton"),
 )
 
 LIMIT, LONGEST = 480, 100
@@ -69,21 +82,29 @@ SETTINGS = {
     "Li et al. (2020), Att": ["paper=li2020", "model=attention", "words=random", "words.module.dim=300"],
 }
 FASTER = dict(zip(SETTINGS, (10, 3, 3, 10), strict=True))
-"""How many times as fast as without graphs the settings are to be trained."""
+"""How many times as fast as without graphs, and by a loop if units are large, the settings are to be trained."""
+LARGE = [name for name in SETTINGS if name.startswith(("Huang", "Li"))]
 YANG = "Yang & Xu (2020), residual, 4 layers"
 PACKED, BUSY = 15, 60
 """Tokens per second of twelve packed trainings over those of one without graphs; utilization in %."""
+GOALS = 2 * len(SETTINGS) + 3
+"""Of them `targets` has a row each: tokens per second and utilization of each setting, units twice, and packing."""
 GRAPHS, DETERMINISTIC = "runtime.cuda_graphs=true", "runtime.deterministic=true"
 SMALL = ["model=bilstm", "model.hidden_size=100"]
 CRF_PEERS = ("pytorch-crf", "torch-struct")
 CRF_SHAPES = ((16, 16, 9), (16, 50, 17), (64, 50, 17), (64, 128, 73))
 UNIT_SHAPES = ((128, 8), (16, 64), (4, 256), (1, 1024))
+RECURRENCES = {
+    "Huang et al.'s: 300 states, peepholes": (300, True),
+    "Li et al.'s: 100 states, dropout": (100, False),
+}
+"""Size of a unit, and whether it has peepholes; if not, it has recurrent dropout."""
 PROCESSES = (1, 8)
 SENTENCES, FORMS = 14_041, 31_000
 """As many training sentences as CoNLL-2003, and a vocabulary from which about as many distinct words are drawn."""
 COLUMNS = {"pos": 45, "chunk": 18}
 """Values of the further columns that Huang et al.'s features read."""
-QUERIES = ("utilization.gpu", "clocks.sm", "power.draw")
+QUERIES, EVERY = ("utilization.gpu", "clocks.sm", "power.draw"), 0.2
 
 
 class Sizes(NamedTuple):
@@ -95,7 +116,7 @@ class Sizes(NamedTuple):
     """Training steps after which weights are compared."""
 
 
-FULL, TINY = Sizes(8, 10, 50), Sizes(0.1, 1, 4)
+FULL, TINY = Sizes(5, 10, 50), Sizes(0.1, 1, 4)
 
 
 class Measurement(NamedTuple):
@@ -110,6 +131,7 @@ def main() -> None:
     parser = timing.options(__doc__, rounds=5)
     parser.set_defaults(threads=1)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    end_to_end.add_peers(parser)
     arguments = timing.begin(parser)
     if arguments.clock == "processor":
         parser.error("gpu.py requires --clock wall")
@@ -121,9 +143,14 @@ def main() -> None:
     with ExitStack() as context:
         clients, said = ({}, "no MPS") if device == "cpu" else start_mps([slot_of("0", gpus())], context)
         print(said, flush=True)
-        run = measurements(device, arguments.tiny, arguments.rounds, peers, clients)
+        run = measurements(device, arguments, peers, clients)
         measure(run, result, end, arguments.output)
     timing.write("gpu", result, arguments.output)
+    goals = [[*row[:3], row[4]] for row in targets({"gpu": result})]
+    print(table(f"{len(goals)} of {GOALS} goals measured", "goal", "measured", "met", rows=goals))
+    print(f"graphs are right and faster in every setting: {graphs_are_right(result)}")
+    if device == "cpu":
+        print("Without a GPU, this only shows that the script runs: the figures mean nothing.")
 
 
 def measure(run: Iterator["Measurement"], result: dict[str, Any], end: float, output: Path | None) -> None:
@@ -158,18 +185,23 @@ def describe_gpu() -> str:
 
 
 def measurements(
-    device: str, tiny: bool, rounds: int, peers: list[str], clients: dict[str, str]
+    device: str, arguments: Namespace, peers: list[str], clients: dict[str, str]
 ) -> Iterator[Measurement]:
-    """clients: the environment of MPS's clients."""
+    """The most important ones first. clients: the environment of MPS's clients."""
+    tiny, rounds = arguments.tiny, arguments.rounds
     sizes = TINY if tiny else FULL
     corpus = generated(40 if tiny else SENTENCES)
     first = slice(1 if tiny else None)
     settings = [*SETTINGS.items()][first]
+    for name, shape in [*RECURRENCES.items()][first]:
+        yield Measurement("recurrence", name, measure_recurrence, [(*shape, rounds, device)])
     for name, setting in settings:
         calls = [([*setting, GRAPHS, DETERMINISTIC], corpus, device, sizes, again) for again in (False, True)]
         yield Measurement("graphs", name, train_steps, calls)
     for name, setting in SETTINGS.items():
         yield Measurement("epochs", name, measure_epoch, [(setting, corpus, device, sizes)])
+    for name in LARGE[first]:
+        yield Measurement("by a loop", name, measure_loop, [(SETTINGS[name], corpus, device, sizes)])
     longer, twice = sizes._replace(seconds=4 * sizes.seconds), (GRAPHS, "trainer.max_epochs=2")
     for name, setting in settings:
         yield Measurement("with graphs", name, measure_epoch, [([*setting, *twice], corpus, device, longer)])
@@ -178,11 +210,20 @@ def measurements(
     packed = [[*(SMALL if tiny else SETTINGS[YANG]), *twice, f"seed={seed}"] for seed in range(1, number + 1)]
     calls = [(each, corpus, device, sizes, barrier, clients) for each in packed]
     yield Measurement("packed", YANG, measure_epoch, calls)
+    for part, in_graphs in (("units", False), ("units in graphs", True)):
+        for shape in ((4, 8),) if tiny else UNIT_SHAPES:
+            name = "{} x {}".format(*shape)
+            yield Measurement(part, name, measure_units, [(*shape, in_graphs, rounds, device)])
+    for contestant in end_to_end.contestants(arguments, on_gpu=True):
+        yield Measurement("peers", contestant.name, measure_peer, [(contestant, device, tiny)])
+    for backend in ("gloo",) if device == "cpu" else ("nccl", "gloo"):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+        calls = [([*SETTINGS[YANG]], corpus, device, sizes, backend, port, rank) for rank in (0, 1)]
+        yield Measurement("together", backend, train_together, calls)
     for shape in CRF_SHAPES[first]:
         name = "{} x {} tokens, {} tags".format(*shape)
         yield Measurement("crf", name, measure_crf, [(*shape, peers, rounds, device)])
-    for shape in ((4, 8),) if tiny else UNIT_SHAPES:
-        yield Measurement("units", "{} x {}".format(*shape), measure_units, [(*shape, rounds, device)])
     for number in (1, 2) if tiny else PROCESSES:
         barrier = timing.forkserver().Barrier(number)
         calls = [([*SMALL, f"seed={seed}"], corpus, device, sizes, barrier) for seed in range(1, number + 1)]
@@ -228,11 +269,31 @@ def measure_epoch(
     if barrier:
         barrier.wait()
     reset_peak_memory()
-    with sampled(device) as load:
+    with sampled(device) as samples:
         clock = training.train(max(sizes.warm_up, int(sizes.seconds / a_batch)))
     tokens, memory = clock.rows[-1]["tokens"], peak_memory(torch.device(device)).get("device")
     of = sum(map(len, corpus.splits["train"]))
+    load = medians(samples[-max(1, round(clock.spent / EVERY)) :])
     return {"tokens": tokens, "of": of, "seconds": clock.spent, "bytes": memory, "load": load}
+
+
+def measure_loop(*arguments: Any) -> dict[str, Any]:
+    """`measure_epoch` with large units computed by the loop in PyTorch."""
+    by_kernels = cuda.supports_lstm
+    cuda.supports_lstm = lambda weights, by_step: not by_step and by_kernels(weights, False)
+    return measure_epoch(*arguments)
+
+
+def train_together(
+    setting: Sequence[str], corpus: Corpus, device: str, sizes: Sizes, backend: str, port: int, rank: int
+) -> dict[str, Any]:
+    """`train_steps` by this process, as torchrun would start it on the second of two machines, and another one."""
+    places = {"RANK": rank, "GROUP_RANK": rank, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 1, "WORLD_SIZE": 2}
+    places |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "together"}
+    os.environ.update({name: str(value) for name, value in places.items()})
+    trainer.DDPStrategy = partial(DDPStrategy, process_group_backend=backend)
+    together = ("trainer=ddp", "trainer.devices=1", "trainer.num_nodes=2", "runtime.ddp_seconds=30")
+    return train_steps([*setting, *together], corpus, device, sizes)
 
 
 def generated(sentences: int) -> Corpus:
@@ -255,50 +316,48 @@ def generated(sentences: int) -> Corpus:
 
 
 @contextmanager
-def sampled(device: str) -> Iterator[dict[str, float]]:
-    """Medians of `QUERIES` during the block, in the dict that is yielded at its start. Empty without nvidia-smi."""
-    medians: dict[str, float] = {}
+def sampled(device: str) -> Iterator[list[str]]:
+    """Values of `QUERIES` every `EVERY` seconds of the block, a line each, in the list that is yielded at its start.
+
+    Empty without nvidia-smi.
+    """
+    samples: list[str] = []
     if device == "cpu" or not shutil.which("nvidia-smi"):
-        yield medians
+        yield samples
         return
     own = f"--id=GPU-{torch.cuda.get_device_properties(0).uuid}"
-    what = (f"--query-gpu={','.join(QUERIES)}", "--format=csv,noheader,nounits", "--loop-ms=500")
+    what = (
+        f"--query-gpu={','.join(QUERIES)}",
+        "--format=csv,noheader,nounits",
+        f"--loop-ms={EVERY * 1000:.0f}",
+    )
     process = subprocess.Popen(["nvidia-smi", own, *what], stdout=subprocess.PIPE, text=True)
     try:
-        yield medians
+        yield samples
     finally:
         process.terminate()
-        lines = process.communicate()[0].split("\n")[:-1]  # what follows the last newline may be cut off
-        for number, query in enumerate(QUERIES):
-            with suppress(ValueError, IndexError):  # [N/A], or a message instead of the figures
-                medians[query] = median(float(line.split(",")[number]) for line in lines)
+        samples += process.communicate()[0].split("\n")[:-1]  # what follows the last newline may be cut off
 
 
-def measure_crf(
-    batch: int, length: int, tags: int, peers: list[str], rounds: int, device: str
-) -> dict[str, Any]:
-    makers = {"PyTorch": without_kernels, **{name: crf.PEERS[name] for name in peers}}
-    return crf.measure_shape(batch, length, tags, makers, rounds, device)
+def medians(samples: list[str]) -> dict[str, float]:
+    found = {}
+    for number, query in enumerate(QUERIES):
+        with suppress(ValueError, IndexError):  # no sample, [N/A], or a message instead of the figures
+            found[query] = median(float(line.split(",")[number]) for line in samples)
+    return found
 
 
-def without_kernels(ours: CRF) -> crf.Contestant:
-    """The suite's CRF in PyTorch."""
-    transitions = Transitions(ours.start, ours.transitions, ours.end)
-    return crf.Contestant(
-        "PyTorch",
-        list(ours.parameters()),
-        lambda problem: plain_likelihood(*problem, transitions),
-        lambda problem: plain_viterbi(problem.scores, problem.mask, transitions),
-    )
-
-
-def measure_units(number: int, size: int, rounds: int, device: str) -> list[dict[str, Any]]:
-    torch.backends.cudnn.allow_tf32 = False
-    about = {"units": number, "size": size}
-    return [
-        {**about, "ragged": ragged, **units.measure_shape(number, size, ragged, rounds, device)}
-        for ragged in (False, True)
-    ]
+def measure_peer(contestant: end_to_end.Contestant, device: str, tiny: bool) -> dict[str, Any]:
+    """Tokens per second of a contestant of end_to_end.py, in its second epoch and its second decoding pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        settings = {**end_to_end.MODEL, "threads": 1, "epochs": 2, "device": device}
+        data = end_to_end.TINY["data"] if tiny else end_to_end.DATA
+        tokens = text.write(place, **data, dim=settings["word_dim"])
+        (place / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+        outcome = end_to_end.run(contestant, place, 1, LONGEST - 5)
+    rates = {task: tokens / end_to_end.steady(outcome[f"{task}_seconds"]) for task in ("train", "decode")}
+    return {**rates, "version": outcome["version"]}
 
 
 def train_steps(
@@ -323,7 +382,8 @@ GPU_LOAD = {"utilization.gpu": "utilization, %", "clocks.sm": "clock, MHz", "pow
 
 def tables(result: Result) -> list[str]:
     """Tables of the parts that were measured. Each part maps a measurement's name to the results of its processes."""
-    makers = (gpu_epochs, gpu_graphs, gpu_crf, gpu_units, gpu_seeds, gpu_determinism)
+    makers = (gpu_epochs, gpu_graphs, gpu_recurrence, gpu_units, gpu_units_in_graphs, gpu_peers)
+    makers += (gpu_together, gpu_crf, gpu_seeds, gpu_determinism)
     return [text for make in makers if (text := make(result))]
 
 
@@ -344,11 +404,21 @@ def gpu_graphs(result: Result) -> str:
     rows = []
     for name, processes in result.get("graphs", {}).items():
         same = "equal" if is_equal(processes) else "**differ**"
-        speeds = [speed(result.get(part, {}).get(name, [])) for part in ("epochs", "with graphs")]
-        times = f"{speeds[1] / speeds[0]:.2f}" if all(speeds) else ""
+        parts = ("by a loop", "epochs", "with graphs")
+        speeds = [speed(result.get(part, {}).get(name, [])) for part in parts]
+        shown = [figure(each) if each else "" for each in speeds]
+        times = f"{speeds[2] / (speeds[0] or speeds[1]):.2f}" if speeds[1] and speeds[2] else ""
         load = gpu_load(result.get("with graphs", {}).get(name, []))
-        rows.append([name, f"{processes[0]['replays']}", same, *map(figure, speeds), times, *load])
-    head = ("CUDA graphs", "replays", "weights of both", "tokens/s without", "tokens/s with", "times")
+        rows.append([name, f"{processes[0]['replays']}", same, *shown, times, *load])
+    head = (
+        "CUDA graphs",
+        "replays",
+        "weights of both",
+        "tokens/s by a loop",
+        "without graphs",
+        "with",
+        "times",
+    )
     return table(*head, *GPU_LOAD.values(), rows=rows) if rows else ""
 
 
@@ -369,24 +439,24 @@ def graphs_are_right(result: Result) -> bool:
 
 def targets(results: dict[str, Result]) -> Iterator[list[str]]:
     result = results["gpu"]
-    eager, faster = result.get("epochs", {}), result.get("with graphs", {})
+    eager, faster = result.get("epochs", {}) | result.get("by a loop", {}), result.get("with graphs", {})
     for name, processes in faster.items():
         if name in eager:
-            yield at_least(
-                f"GPU: {name}, with CUDA graphs", FASTER[name], speed(processes) / speed(eager[name])
-            )
+            yield at_least(f"GPU: {name}, training", FASTER[name], speed(processes) / speed(eager[name]))
         if load := processes[0]["load"].get("utilization.gpu"):
             yield at_least(f"GPU: {name}, utilization", BUSY, load, unit=" %")
-    gains = [
-        shape[task][cudnn]["median"] / shape[task]["ours"]["median"]
-        for (both,) in result.get("units", {}).values()
-        for shape in both
-        for task in ("train", "forward")
-        for cudnn in ("stock, padded", "stock, packed")
-        if cudnn in shape[task]
-    ]
-    if gains:
-        yield at_least("GPU: parallel units against cuDNN, the slowest", 1, min(gains))
+    for part in ("units", "units in graphs"):
+        gains = [
+            shape[task][cudnn]["median"] / shape[task]["ours"]["median"]
+            for (both,) in result.get(part, {}).values()
+            for shape in both
+            for task in ("train", "forward")
+            for cudnn in ("stock, padded", "stock, packed")
+            if cudnn in shape[task]
+        ]
+        if gains:
+            in_graphs = part.removeprefix("units")
+            yield at_least(f"GPU: parallel units against cuDNN{in_graphs}, the slowest", 1, min(gains))
     if YANG in eager and (packed := result.get("packed")):
         yield at_least(f"GPU: {YANG}, twelve runs packed", PACKED, speed(packed[YANG]) / speed(eager[YANG]))
 
@@ -409,9 +479,41 @@ def gpu_crf(result: Result) -> str:
     return table("CRF", "ours, ms", *(f"{other}, times ours" for other in others), rows=rows) if rows else ""
 
 
-def gpu_units(result: Result) -> str:
-    shapes = [shape for (both,) in result.get("units", {}).values() for shape in both]
+def gpu_units(result: Result, part: str = "units") -> str:
+    shapes = [shape for (both,) in result.get(part, {}).values() for shape in both]
     return units.tables({"shapes": shapes})[0] if shapes else ""
+
+
+def gpu_units_in_graphs(result: Result) -> str:
+    return gpu_units(result, "units in graphs").replace("| units |", "| units in graphs |", 1)
+
+
+def gpu_recurrence(result: Result) -> str:
+    ways = ("loop", "by step", "loop, graph", "by step, graph")
+    rows = [
+        [name, *(ms(times[way]) for way in ways)] for name, (times,) in result.get("recurrence", {}).items()
+    ]
+    return table("recurrence, ms", *ways, rows=rows) if rows else ""
+
+
+def gpu_peers(result: Result) -> str:
+    rows = [
+        [name, figure(one["train"]), figure(one["decode"]), one["version"]]
+        for name, (one,) in result.get("peers", {}).items()
+    ]
+    return (
+        table("the model of end_to_end.py", "training, tokens/s", "decoding, tokens/s", "", rows=rows)
+        if rows
+        else ""
+    )
+
+
+def gpu_together(result: Result) -> str:
+    rows = [
+        [backend, "equal" if is_equal(both) else "**differ**", figure(both[0]["seconds"])]
+        for backend, both in result.get("together", {}).items()
+    ]
+    return table("two processes, one model", "weights of both", "seconds", rows=rows) if rows else ""
 
 
 def gpu_seeds(result: Result) -> str:

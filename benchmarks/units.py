@@ -57,7 +57,19 @@ def names(shapes: list[dict[str, Any]], task: str) -> list[str]:
     return sorted({name for shape in shapes for name in shape[task]} - {"ours"})
 
 
-def measure_shape(units: int, size: int, ragged: bool, rounds: int, device: str = "cpu") -> dict[str, Any]:
+def measure_shape(
+    units: int,
+    size: int,
+    ragged: bool,
+    rounds: int,
+    device: str = "cpu",
+    more: Callable[[BiLSTMUnits], dict[str, Callable[[Tensor, Tensor], Tensor]]] = lambda ours: {},
+    record: Callable[[Callable[[], Any]], Callable[[], Any]] | None = None,
+) -> dict[str, Any]:
+    """Times of all contestants.
+
+    more: further ways to compute the states of ours. record: makes CUDA graphs, of which packed tensors allow none.
+    """
     torch.manual_seed(0)
     with torch.device(device):
         lengths = torch.full((BATCH,), TIME)
@@ -66,11 +78,16 @@ def measure_shape(units: int, size: int, ragged: bool, rounds: int, device: str 
         x = torch.randn(BATCH, TIME, INPUT, requires_grad=True)
         ours = BiLSTMUnits(input_size=INPUT, num_units=units, unit_size=size, dropout=0.0)
         runs = contestants(ours, lengths, ragged)
+        runs |= {name: Contestant(way, list(ours.parameters())) for name, way in more(ours).items()}
         is_token = (torch.arange(TIME) < lengths[:, None])[..., None, None]
         up = torch.randn(BATCH, TIME, units, 2 * size) * is_token
     check_equal(runs, x, lengths, up, is_token)
     train = {name: derived(run, x, lengths, up) for name, run in runs.items()}
     only_forward = {name: torch.no_grad()(partial(run.states, x, lengths)) for name, run in runs.items()}
+    if record:
+        del runs["stock, packed"]
+        train = {name: record(partial(gradients, run, x, lengths, up)) for name, run in runs.items()}
+        only_forward = {name: record(only_forward[name]) for name in runs}
     return {
         "train": timing.measure(train, rounds, slow=SLOW),
         "forward": timing.measure(only_forward, rounds, slow=SLOW),
@@ -141,6 +158,11 @@ def derived(run: Contestant, x: Tensor, lengths: Tensor, up: Tensor) -> Callable
     return timing.derived(partial(run.states, x, lengths), [x, *run.weights], up)
 
 
+def gradients(run: Contestant, x: Tensor, lengths: Tensor, up: Tensor) -> tuple[Tensor, ...]:
+    """As `derived`, but gradients are returned: adding them to those of leaves would use another stream."""
+    return torch.autograd.grad(run.states(x, lengths), [x, *run.weights], up)
+
+
 def check_equal(
     runs: dict[str, Contestant], x: Tensor, lengths: Tensor, up: Tensor, is_token: Tensor
 ) -> None:
@@ -156,7 +178,8 @@ def check_equal(
 
 
 def tables(result: Result) -> list[str]:
-    others = ("stock, padded", "stock, packed", "lock-step")
+    others = ("stock, padded", "stock, packed", "lock-step", "by step")
+    others = tuple(name for name in others if any(name in shape["train"] for shape in result["shapes"]))
     rows = []
     for shape in result["shapes"]:
         case = f"{shape['units']} x {shape['size']}, {'ragged' if shape['ragged'] else 'even'}"

@@ -35,6 +35,7 @@ def main() -> None:
     task = outcome.task(outcome.parser().parse_args())
     flair.set_seed(1)
     settings = task.settings
+    flair.device = torch.device(settings.get("device", "cpu"))
     read = read_columns(task)
     corpus = Corpus(train=read.train, sample_missing_splits=False)
     tagger = make_tagger(task, corpus)

@@ -47,7 +47,7 @@ learning_rate={lr}
 lr_decay=0
 momentum=0
 l2=0
-gpu=False
+gpu={gpu}
 """
 
 
@@ -83,7 +83,8 @@ def write_config(task: outcome.Task) -> dict[str, str]:
         "model": folder / "ncrfpp",
     }
     widths = {name: 2 * task.settings[name] for name in ("hidden", "char_hidden")}
-    text = CONFIG.format(**{**task.settings, **widths, **places})
+    gpu = task.settings.get("device", "cpu") != "cpu"
+    text = CONFIG.format(**{**task.settings, **widths, **places, "gpu": gpu})
     (folder / "ncrfpp.config").write_text(text, encoding="utf-8")
     items = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     return {name: value for name, value in items.items() if not name.endswith("_dir")}

@@ -1,9 +1,10 @@
 """Trains and decodes with this suite, as `python run.py` does: same config, tagger, callbacks and trainer.
 
-    python run_ours.py FOLDER OUTPUT [--batches sentences|random|tokens]
+    python run_ours.py FOLDER OUTPUT [--batches sentences|random|tokens] [--graphs]
 
 Decoding seconds are those of the whole scoring of dev after each epoch: the tags of each sentence, and their F1. Dev is
 decoded in batches of the same size as the other programs', sorted by length; with --batches tokens, in the suite's own.
+With --graphs, a training step is a CUDA graph.
 """
 
 import numpy as np
@@ -34,9 +35,10 @@ class SentenceBatches(CorpusModule):
 def main() -> None:
     parser = outcome.parser()
     parser.add_argument("--batches", choices=("sentences", "random", "tokens"), default="sentences")
+    parser.add_argument("--graphs", action="store_true")
     arguments = parser.parse_args()
     task = outcome.task(arguments)
-    settings = overrides(task, arguments.batches)
+    settings = [*overrides(task, arguments.batches), f"runtime.cuda_graphs={str(arguments.graphs).lower()}"]
     cfg = compose.compose(settings + places(task))
     torch.set_num_threads(cfg.runtime.threads)
     seed_everything(cfg.seed, verbose=False)
@@ -75,7 +77,7 @@ def overrides(task: outcome.Task, batches: str) -> list[str]:
         f"trainer.max_epochs={settings['epochs']}",
         f"trainer.patience={settings['epochs']}",
         f"runtime.threads={settings['threads']}",
-        "runtime.accelerator=cpu",
+        f"runtime.accelerator={settings.get('device', 'cpu')}",
     ]
 
 

@@ -1,9 +1,9 @@
 """Trains and decodes with as little code of our own as PyTorch allows: packed stock LSTMs and pytorch-crf.
 
-    python run_pytorch.py FOLDER OUTPUT
+    python run_pytorch.py FOLDER OUTPUT [--compile]
 
 Batches are random in training, and sorted by length in decoding. The character LSTM reads every token of a batch, not
-each distinct word once.
+each distinct word once. With --compile, the model is compiled by `torch.compile`.
 """
 
 import importlib.metadata
@@ -22,20 +22,26 @@ Ids = tuple[Tensor, list[Tensor], Tensor]
 
 
 def main() -> None:
-    task = outcome.task(outcome.parser().parse_args())
+    parser = outcome.parser()
+    parser.add_argument("--compile", action="store_true")
+    arguments = parser.parse_args()
+    task = outcome.task(arguments)
     settings = task.settings
+    torch.set_default_device(settings.get("device", "cpu"))
     torch.manual_seed(1)
     random.seed(1)
     encode, tags, vectors, characters = reader(task)
     train, unseen = (encode(outcome.read(path)) for path in (task.train, task.decode))
     model = Tagger(settings, vectors, characters, len(tags))
+    if arguments.compile:
+        model.compile(dynamic=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=settings["lr"])
     train_seconds, decode_seconds = [], []
     for _ in range(settings["epochs"]):
         started = time.perf_counter()
         train_epoch(model, optimizer, train, settings["batch"])
         trained = time.perf_counter()
-        decode(model, unseen, settings["batch"], tags)
+        decode(model, unseen, settings["batch"], tags)  # waits for the device
         train_seconds.append(trained - started)
         decode_seconds.append(time.perf_counter() - trained)
     outcome.write(
@@ -99,7 +105,8 @@ class Tagger(nn.Module):
 
 
 def pack(x: Tensor, lengths: list[int]) -> PackedSequence:
-    return pack_padded_sequence(x, torch.tensor(lengths), batch_first=True, enforce_sorted=False)
+    on_cpu = torch.tensor(lengths, device="cpu")
+    return pack_padded_sequence(x, on_cpu, batch_first=True, enforce_sorted=False)
 
 
 def train_epoch(model: Tagger, optimizer: torch.optim.Optimizer, sentences: list[Ids], size: int) -> None:
@@ -114,6 +121,7 @@ def train_epoch(model: Tagger, optimizer: torch.optim.Optimizer, sentences: list
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
+    loss.item()  # waits for the device
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 from places import BENCHMARKS
 
-SHARED = {"tables", "taggers", "timing"}
+SHARED = {"gpu_kernels", "tables", "taggers", "timing"}
 SCRIPTS = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - SHARED - {"speedrun", "tokens"})
 
 

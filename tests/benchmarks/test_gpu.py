@@ -52,9 +52,10 @@ def test_the_text_has_the_size_of_conll_2003(gpu: ModuleType) -> None:
 
 
 def test_the_crf_without_kernels_decodes_and_learns_as_with_them(gpu: ModuleType) -> None:
+    gpu_kernels = importlib.import_module("gpu_kernels")
     ours = gpu.CRF(num_tags=5)
     problem = gpu.crf.make_problem(3, 7, 5)
-    contestants = [gpu.crf.ours(ours), gpu.without_kernels(ours)]
+    contestants = [gpu.crf.ours(ours), gpu_kernels.without_kernels(ours)]
     assert gpu.crf.different(ours, problem, contestants) == []
 
 
@@ -79,3 +80,11 @@ def test_graphs_are_the_default_as_soon_as_a_recorded_result_has_shown_them_righ
         ["at least 3 times", "5.00", "", "yes"],
     ]
     assert rows[-1][1:3] == ["at least 15 times", "60.00"]
+    huang, *_ = gpu.targets({"gpu": {**result, "by a loop": {gpu.LARGE[0]: [{**both, "seconds": 3}]}}})
+    assert huang[1:] == ["at least 10 times", "15.00", "", "yes"]
+
+
+def test_load_is_the_median_of_what_was_sampled(gpu: ModuleType) -> None:
+    load = gpu.medians(["80, 1980, 130", "91, 1980, [N/A]", "90, 1980, 140"])
+    assert load == {"utilization.gpu": 90, "clocks.sm": 1980}
+    assert gpu.medians([]) == {}

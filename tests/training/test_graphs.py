@@ -126,7 +126,7 @@ def _as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     Whatever needs a value raises an error there: item(), tolist(), bool(), nonzero, unique, a mask as an index.
     """
     monkeypatch.setattr(cuda, "supports_crf", lambda scores: True)
-    monkeypatch.setattr(cuda, "supports_lstm", lambda weights, by_step: by_step or weights.shape[-1] <= 64)
+    monkeypatch.setattr(cuda, "supports_lstm", lambda weights, by_step: by_step or weights.shape[-1] <= 4)
     for name in ("launch_crf", "launch_lstm"):
         monkeypatch.setattr(cuda, name, lambda *_, **__: None)
     for name in ("crf_kernels", "lstm_kernels"):
