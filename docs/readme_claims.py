@@ -35,19 +35,18 @@ def readme() -> str:
 
 
 def verdicts(replications: Sequence[Replication], ledger: Sequence[claims.Claim]) -> str:
-    """How many tests have which verdict, and a table of those that have one; without any, the first alone.
+    """How many tests have which verdict, a plot of those that have one, and a table of those that are decided.
 
-    The columns with p are on the pages of papers.
+    The columns with p, and the undecided tests in words, are on the pages of papers.
     """
-    text = fill(headline(replications, ledger), 120)
+    paragraphs = [fill(headline(replications, ledger), 120)]
+    if any(each.difference for it in replications for each in it.outcomes):
+        paragraphs.append(f"![{TITLE}](results/plots/{README_PLOT}.svg)")
     lines = []
     for it in replications:
-        chosen = [each for each in it.outcomes if each.difference]
         paper = f"[{PAPERS[it.family.paper].split(',')[0]}](results/{it.family.paper}.md)"
-        found = map(registered_cells, chosen)
-        lines += [line | {"claim": f"{paper}: {line['claim']}"} for line in found]
-    if not lines:
-        return text
-    plot = f"![{TITLE}](results/plots/{README_PLOT}.svg)"
-    table = Grid.by_heading(lines).without(WITH_P).markdown()
-    return f"{text}\n\n{plot}\n\n{table}"
+        decided = [each for each in it.outcomes if each.difference and each.verdict != "undecided"]
+        lines += [line | {"claim": f"{paper}: {line['claim']}"} for line in map(registered_cells, decided)]
+    if lines:
+        paragraphs.append(Grid.by_heading(lines).without(WITH_P).markdown())
+    return "\n\n".join(paragraphs)
