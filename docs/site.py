@@ -8,6 +8,7 @@ The build fails for a page that would load anything from the network.
 from __future__ import annotations
 
 import re
+import tempfile
 from functools import partial
 from pathlib import Path
 from posixpath import normpath, relpath
@@ -18,6 +19,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from ner_experiments.main import cli
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "ner_experiments"
@@ -67,6 +70,15 @@ SCRIPTS_USE = {
 }
 """Names that the guide from Python uses, by module: the start of the reference."""
 
+GALLERY = [
+    ("All published tables beside our scores", "results/index.html", "report-index.png"),
+    ("A table: the answer, scores, all pairs", "results/huang2015_table3-*2015.html", "report-table.png"),
+    ("A row: its seeds, and errors by kind, type and length", "results/runs-*.html", "report-errors.png"),
+    ("Sentences on which two rows differ", "results/*-pairs-0.html", "report-pairs-phone.png"),
+    ("Files of predictions by two tools, compared", "files/index.html", "report-own-sweep.png"),
+]
+"""What a page of the reports shows, where it is, and a picture of such a page."""
+
 LINK = re.compile(r'(\]\(|<img src=")([^)"\s#]+)(#[^)"\s]*)?([)"])')
 EQUATION = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 LOADED = re.compile(
@@ -97,7 +109,26 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, reference(module), content=content))
     for path in sorted(linked):
         files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
+    files.append(File.generated(config, "gallery.md", content=gallery(Path(config.site_dir) / "gallery")))
     return files
+
+
+def gallery(folder: Path) -> str:
+    """Write the reports into the folder; return a page that leads to them, with pictures."""
+    files = ROOT / "docs" / "compare"
+    systems = [f"bilstm_crf={files}/bilstm_crf-*.conll", f"spacy={files}/spacy-*.jsonl"]
+    with tempfile.TemporaryDirectory() as no_runs:
+        for command in (
+            ["report", "--results", ROOT / "results", "--runs", no_runs, "--output", folder / "results"],
+            ["compare", "--gold", files / "gold.conll", *systems, "--report", folder / "files"],
+        ):
+            if cli([str(item) for item in command]):
+                raise PluginError(f"the gallery has no report of `{command[0]}`")
+    lines = ["# Gallery", "", "Pages of the suite's reports. They work here as they do from the disk.", ""]
+    for title, pattern, picture in GALLERY:
+        page = min(folder.glob(pattern)).relative_to(folder.parent).as_posix()
+        lines += [f"## [{title}]({page})", "", f"[![]({picture}){{ width=600 }}]({page})", ""]
+    return "\n".join(lines)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
@@ -170,7 +201,8 @@ def navigation() -> list[Any]:
         found[title] = [*dict.fromkeys(page for entry in entries for page in left if is_in(page, entry))]
         left = [page for page in left if page not in found[title]]
     found["Contribute"] += left
-    return [*({title: listed} for title, listed in found.items()), {"Reference": tree(modules())}]
+    sections: list[Any] = [{title: listed} for title, listed in found.items()]
+    return [sections[0], {"Gallery": "gallery.md"}, *sections[1:], {"Reference": tree(modules())}]
 
 
 def is_in(page: str, entry: str) -> bool:

@@ -107,7 +107,7 @@ def text_of(it: Replication, results: Path) -> str:
         lines.append(f"  {each.verdict:<18}  {claim.id:<{width}}  {figures}")
         lines += [f"    {registered_verdict(each)}"] * (registered_verdict(each) != each.verdict)
     lines += [f"  {text}" for text in it.complaints]
-    lines += [f"  {it.made:,} of {it.runs:,} runs are made"]
+    lines += [f"  {it.made:,} of {it.runs:,} runs are done"]
     if it.missing:
         lines += [f"  {not_run(it, results)}", *(f"  run  {row.command(family)}" for row in it.missing)]
     return "\n".join(lines)

@@ -138,34 +138,34 @@ def headline(replications: Sequence[Replication], ledger: Iterable[Claim]) -> st
             "made so far suggest is *exploratory*."
         )
     made, runs = (sum(each) for each in zip(*((it.made, it.runs) for it in replications), strict=True))
-    number = Counter[str](it.verdict for it in outcomes)
     sentences = [
-        f"{len(outcomes)} of {number_of_claims} claims are registered; {made:,} of {runs:,} registered runs are made."
+        f"{len(outcomes)} of {number_of_claims} claims are registered; {made:,} of {runs:,} registered runs are done."
     ]
-    for rungs, what in (
-        ((0, 1), "Verdicts on claims of"),
-        ((2, 3), "Evidence from substitutes on claims of"),
-    ):
-        decided = [
-            (PAPERS[paper.family.paper], it)
-            for paper in replications
-            for it in paper.outcomes
-            if it.verdict in VERDICTS and it.claim.rung in rungs
+    decided = [
+        (it.claim.rung, PAPERS[paper.family.paper], it.verdict)
+        for paper in replications
+        for it in paper.outcomes
+        if it.verdict in VERDICTS
+    ]
+    for rungs, what in (((0, 1), "Verdicts"), ((2, 3), "Evidence from substitutes")):
+        found: dict[tuple[int, str], Counter[str]] = {}
+        for rung, title, verdict in decided:
+            if rung in rungs:
+                found.setdefault((rung, title), Counter())[verdict] += 1
+        counts = [
+            f"{title}, rung {rung}: {listed([f'{number[name]} *{name}*' for name in VERDICTS if number[name]])}"
+            for (rung, title), number in sorted(found.items())
         ]
-        if decided:
-            papers = listed([*dict.fromkeys(paper for paper, _ in decided)])
-            on = sorted({str(it.claim.rung) for _, it in decided})
-            found = Counter[str](it.verdict for _, it in decided)
-            counts = listed([f"{found[name]} *{name}*" for name in VERDICTS if found[name]])
-            sentences.append(f"{what} {papers}, rung{'s' * (len(on) > 1)} {listed(on)}: {counts}.")
+        sentences += [f"{what}: {'; '.join(counts)}."] if counts else []
+    number = Counter[str](it.verdict for it in outcomes)
     sentences += [f"{text}: {number[name]}." for name, text in WITHOUT_VERDICT.items() if number[name]]
     return f"{' '.join(sentences)} All other claims, and all earlier runs, are *exploratory*."
 
 
 WITHOUT_VERDICT = {
-    "not run": "Waiting for their runs",
-    "needs a GPU": "Open for want of a GPU",
-    "not testable": f"Not testable with {MOST_SEEDS} seeds per row",
+    "not run": "Not yet run",
+    "needs a GPU": "In need of a GPU",
+    "not testable": f"Not testable, as they would need more than {MOST_SEEDS} seeds per row",
 }
 
 
@@ -191,7 +191,7 @@ def registered_cells(it: Outcome) -> dict[str, str]:
         "the paper": published(claim),
         OURS: cells.difference(it.difference),
         "verdict": registered_verdict(it),
-        "registered": f"{number} seeds" if number else "no runs",
+        "registered": f"{number} seeds per row" if number else "no runs",
         "rung": str(claim.rung),
     } | dict(zip(WITH_P, p, strict=True))
 

@@ -185,14 +185,14 @@ def test_the_command_verifies_and_prints(results: Path, ner: Ner) -> None:
     name = read(results).hash
     assert out.startswith(f"huang2015: {name}\n")
     assert re.search(rf"smaller +{ID}  rung 0, 3 seeds, the paper \+4\.28, ours \+1\.\d\d", out)
-    assert out.endswith("6 of 6 runs are made\n")
+    assert out.endswith("6 of 6 runs are done\n")
     (paper,) = ner.json(*command)["papers"]
     assert (paper["hash"], paper["tests"][0]["verdict"], paper["tests"][0]["rung"]) == (name, "smaller", 0)
     record(results, "0" * 40)
     assert "does not follow" in ner(*command, "--verify", status=1)
     out = ner(*command)
     assert re.search(
-        r"0 of 6 runs are made\n  Not run: 6 runs, which take some \d+\.\d core-hours, by archived runs\n",
+        r"0 of 6 runs are done\n  Not run: 6 runs, which take some \d+\.\d core-hours, by archived runs\n",
         out,
     )
     assert f"model=lstm_huang2015 seed=101,102,103 sweep.registration={name}\n" in out

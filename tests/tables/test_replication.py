@@ -48,11 +48,13 @@ def test_what_is_registered_is_counted(results: Path, replications: list[Replica
     """Runs of rows that two tables have are planned once: 16 units are size 64."""
     text = claims_page.headline(replications, LEDGER)
     number = {"zero": 0, "some": 15, "all": 76}[made(results)]
-    assert text.startswith(f"14 of 93 claims are registered; {number} of 90 registered runs are made. ")
+    assert text.startswith(f"14 of 93 claims are registered; {number} of 90 registered runs are done. ")
+    evidence = "Evidence from substitutes: Huang, Xu & Yu (2015), rung 3: 1 *replicates*."
+    assert (evidence in text) == (made(results) == "all")
     assert (
-        "Evidence from substitutes on claims of Huang, Xu & Yu (2015), rung 3: 1 *replicates*." in text
-    ) == (made(results) == "all")
-    assert "Open for want of a GPU: 1. Not testable with 12 seeds per row: 1. All other claims" in text
+        "In need of a GPU: 1. Not testable, as they would need more than 12 seeds per row: 1. All other claims"
+        in text
+    )
 
 
 def test_a_page_has_verdicts_then_other_test_sets_then_what_is_not_run(
@@ -72,7 +74,9 @@ def test_a_page_has_verdicts_then_other_test_sets_then_what_is_not_run(
         return
     assert "| 16 units | 88.00 ± 0.08 (5) | 88.41 ± 0.08 (5) | 79.00 ± 0.08 (5) |" in other
     assert "| 16 parallel units are better than 1 | +0.95 (0.84 to 1.06) | +0.95 (0.84" in page
-    replicated = "| +0.95 (0.84 to 1.06) | replicates, on these test sentences only | 5 seeds | 1 | < 0.001 |"
+    replicated = (
+        "| +0.95 (0.84 to 1.06) | replicates, on these test sentences only | 5 seeds per row | 1 | < 0.001 |"
+    )
     assert replicated in page
 
 
@@ -87,7 +91,7 @@ def test_a_page_whose_runs_a_new_registration_took_is_removed(tmp_path: Path) ->
 def test_readme_has_decided_registered_verdicts_alone(results: Path, replications: list[Replication]) -> None:
     text = readme_verdicts(replications, LEDGER)
     rows = re.findall(
-        r"(?m)^\| \[(.*?)\]\(results/(\w+)\.md\): .* \| ([\w ]+\w)[^|]*\| \d+ seeds \| \d \|$", text
+        r"(?m)^\| \[(.*?)\]\(results/(\w+)\.md\): .* \| ([\w ]+\w)[^|]*\| \d+ seeds per row \| \d \|$", text
     )
     assert [(paper, verdict) for _, paper, verdict in rows] == [
         (paper, verdict)
