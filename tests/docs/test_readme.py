@@ -71,7 +71,7 @@ def test_speeds_are_those_of_the_benchmarks() -> None:
         README.read_text(encoding="utf-8"),
     )
     assert speeds
-    for name, speed in zip(("ours_tokens", "pytorch", "ncrfpp", "flair"), speeds.groups(), strict=True):
+    for name, speed in zip(("ours", "pytorch", "ncrfpp", "flair"), speeds.groups(), strict=True):
         assert re.search(rf"^\| {name} \| {speed} \(", page, re.MULTILINE), name
 
 
