@@ -79,9 +79,12 @@ def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
             check_client(tagger, encoder, checked.sentences, part)
         elif Onnx.file in exported.differences:
             log.warning("tag.py, which tags text without the suite, is left out: %s", reason)
-        names = [path.name for path in part.iterdir()]
-        about = card(run, checked.origin, exported.differences, names)
-        (part / "README.md").write_text(about, encoding="utf-8")
+        about = {
+            "origin": checked.origin,
+            "differences": exported.differences,
+            "names": [path.name for path in part.iterdir()],
+        }
+        (part / "README.md").write_text(card(run, exported=about), encoding="utf-8")
     return exported
 
 

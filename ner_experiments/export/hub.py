@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,32 +43,19 @@ def export(folder: Path, output: Path, *, licence: str | None) -> list[str]:
         write_json(
             part / "config.json", {"library_name": "ner_experiments", "id2label": labels, **counted(cfg)}
         )
-        (part / "README.md").write_text(text(run, cfg, encoder, licence), encoding="utf-8")
+        (part / "README.md").write_text(text(run, encoder, licence), encoding="utf-8")
         names = sorted(path.name for path in part.iterdir())
     return names
 
 
-def text(run: Run, cfg: Any, encoder: Encoder, licence: str | None) -> str:
+def text(run: Run, encoder: Encoder, licence: str | None) -> str:
     """The model card: what the hub reads of it as YAML, then Markdown."""
-    metrics = run.metrics
-    scored = [split for split in card.SPLITS if split in metrics]
-    name = run.label
-    parts = {
-        "Use": use(metrics, encoder.required_columns()),
-        "Intended use": intended_use(metrics),
-        "Model": card.model(run, cfg),
-        "Data": data(metrics, cfg),
-        "Protocol": card.protocol(run, cfg),
-        "Scores": card.scores(run, scored),
-        "Seeds": card.seeds(run, scored[-1]),
-        "Made with": card.made_with(metrics, {}),
-        "Limits": card.limits(metrics),
-    }
-    head = yaml.safe_dump(
-        metadata(run, name, licence or licence_of(cfg)), sort_keys=False, allow_unicode=True, width=10**6
-    )
-    blocks = ["\n".join([f"## {title}", "", *lines]) for title, lines in parts.items()]
-    return f"---\n{head}---\n\n" + "\n\n".join([f"# {name}", *blocks]) + "\n"
+    found = metadata(run, run.label, licence or licence_of(run.config))
+    columns = encoder.required_columns()
+    of_words = ", ".join(['["..."]', *(f'{name}=["..."]' for name in columns)])
+    call = f"tagger.tag_words({of_words})" if columns else 'tagger.tag("...")[0]'
+    head = yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=10**6)
+    return card.card(run, hub={"head": head, "call": call}, title=run.label)
 
 
 def licence_of(cfg: Any) -> str:
@@ -100,31 +86,3 @@ def metadata(run: Run, name: str, licence: str) -> dict[str, Any]:
         ],
         "model-index": [{"name": name, "results": results}],
     }
-
-
-def use(metrics: Any, columns: Sequence[str]) -> Iterator[str]:
-    """Lines on how to tag text with it, or words if it reads columns besides them."""
-    of_words = ", ".join(['["..."]', *(f'{name}=["..."]' for name in columns)])
-    tagged = f"tagger.tag_words({of_words})" if columns else 'tagger.tag("...")[0]'
-    found = "mentions" if metrics["task"] == "mentions" else "tags"
-    yield "```python"
-    yield "import ner_experiments"
-    yield ""
-    yield 'tagger = ner_experiments.load("USER/NAME")  # or the folder of these files'
-    yield f"print({tagged}.{found})"
-    yield "```"
-
-
-def intended_use(metrics: Any) -> Iterator[str]:
-    what = "names" if metrics["task"] == "mentions" else "parts of speech"
-    yield f"- Research: to repeat, compare and analyze taggers trained on {metrics['data']['name']}."
-    yield f"- Marking {what} in text like that of the corpus, where wrong and missing marks do no harm."
-    yield "- Not decisions about people: it was not tested for errors that depend on whose name is tagged."
-
-
-def data(metrics: Any, cfg: Any) -> Iterator[str]:
-    """Lines on the corpus, its source and its terms."""
-    yield from card.data(metrics["data"])
-    for key, title in (("source", "source"), ("licence", "license of the corpus")):
-        if value := cfg.data.get(key):
-            yield f"- {title}: {value}"

@@ -5,50 +5,54 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_to_export import copy_as
+from run_to_export import copy_as, metrics_of
 
-from ner_experiments.config.compose import compose
 from ner_experiments.export import card
 from ner_experiments.runs.run import Run, open_run
 
-TAGS: dict[str, Any] = {"task": "tags", "best_epoch": 1, "epochs": 2, "seed": 1}
-MADE = {"python": "3.12", "device": "x86_64", "threads": 1, "processes": 1, "seconds": 2.0, "code": "abc"}
 EVERY_EPOCH = {"files": {"test_every_epoch.csv": "abc"}}
 
 
+def card_of(run: Path, **changes: Any) -> list[str]:
+    """Lines of the card of a run with other metrics; without those that are None."""
+    metrics = metrics_of(run) | changes
+    kept = {name: value for name, value in metrics.items() if value is not None or name == "commit"}
+    return card.card(Run(run, kept)).splitlines()
+
+
 @pytest.mark.parametrize(
-    ("more", "lines"),
+    ("changes", "lines"),
     [
-        ({}, []),
-        ({"test": {}}, ["- Test was scored once, by that epoch's weights."]),
+        ({"test": None}, []),
+        ({}, ["- Test was scored once, by that epoch's weights."]),
         (
-            {"test": {}} | EVERY_EPOCH,
+            EVERY_EPOCH,
             [
                 "- Test was scored once, by that epoch's weights; also after each epoch, without influence on the "
                 "choice."
             ],
         ),
-        (EVERY_EPOCH, ["- Test was scored after each epoch, without influence on the choice."]),
+        (
+            {"test": None} | EVERY_EPOCH,
+            ["- Test was scored after each epoch, without influence on the choice."],
+        ),
     ],
     ids=["never", "once", "both", "after each epoch"],
 )
-def test_the_card_says_when_test_was_scored(more: dict[str, Any], lines: list[str]) -> None:
-    cfg = compose([], "test")
-    _, *found, _ = card.protocol(Run(Path(), TAGS | more), cfg)
-    assert found == lines
+def test_the_card_says_when_test_was_scored(changes: dict[str, Any], lines: list[str], toy_run: Path) -> None:
+    assert [line for line in card_of(toy_run, **changes) if line.startswith("- Test was ")] == lines
 
 
 def test_a_seed_without_a_test_score_does_not_count(toy_run: Path, tmp_path: Path) -> None:
     folders = [tmp_path / "experiment" / f"seed-{seed}" for seed in (1, 2, 3)]
     for seed, (folder, f1) in enumerate(zip(folders, (0.5, None, 0.25), strict=True), start=1):
         copy_as(toy_run, folder, seed=seed, f1=f1)
-    text = "\n".join(card.seeds(open_run(folders[0]), "test"))
-    assert "| seed | 1 | 3 |\n|---|--:|--:|\n| F1 | 50.00 | 25.00 |\n" in text
-    assert "| seed | 1 | 2 | 3 |\n" in "\n".join(card.seeds(open_run(folders[0]), "dev"))
+    assert card.scores_by_seed(open_run(folders[0]), "test") == {1: 50.0, 3: 25.0}
+    assert [*card.scores_by_seed(open_run(folders[0]), "dev")] == [1, 2, 3]
 
 
-def test_outside_a_checkout_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_checkout_there_is_no_commit(toy_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(card, "commit", lambda: None)
-    _, trained, exported = card.made_with(MADE | {"versions": {}, "commit": None}, {})
-    assert trained == "- code of the training: checksum `abc`"
-    assert exported == f"- export: torch {version('torch')}"
+    lines = card_of(toy_run, commit=None, code="abc")
+    assert "- code of the training: checksum `abc`" in lines
+    assert f"- export: torch {version('torch')}" in lines
