@@ -347,9 +347,8 @@ def load_study(
             )
         except Exception as error:  # of Optuna, SQLAlchemy or a database's driver
             place = storage or folder / DATABASE
-            raise ValueError(
-                f"the database of the search, {place}, cannot be opened: {first_line(error)}"
-            ) from error
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise ValueError(f"the database of the search, {place}, cannot be opened: {reason}") from error
         settings = space.settings()
         made = study.user_attrs.get(SETTINGS)
         if made is None:
@@ -362,10 +361,6 @@ def load_study(
                 f"now {' '.join(sorted(now - was)) or '(fewer)'}; choose another hydra.sweeper.study_name"
             )
         return study, database
-
-
-def first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def sqlite(path: Path) -> RDBStorage:

@@ -66,7 +66,7 @@ class LastCheckpoint(Checkpoint):
 
     def poll(self, trainer: Trainer) -> None:
         """Save if it is time, or if any process received SIGTERM: then all of them save and exit."""
-        if any_process(trainer, self.sigterm.received):
+        if trainer.strategy.reduce_boolean_decision(self.sigterm.received, all=False):
             self.save(trainer)
             self.sigterm.received = True
             self.sigterm.exit_if_requested()
@@ -78,10 +78,6 @@ class LastCheckpoint(Checkpoint):
         trainer.save_checkpoint(self.path)  # all processes take part, rank 0 writes
         self.saved = time.monotonic()
         self.pause = self.seconds and max(self.seconds, (self.saved - began) / SHARE)
-
-
-def any_process(trainer: Trainer, decision: bool) -> bool:
-    return bool(trainer.strategy.reduce_boolean_decision(decision, all=False))
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):

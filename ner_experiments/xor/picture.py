@@ -45,13 +45,11 @@ def certificate_panel(certificates: Sequence[Certificate]) -> Spec:
     values = []
     for it in certificates:
         kind, most = (FREE, 4) if it.feasible else (LIMITED, 3)
-        values.append(Value(case_label(it), most, series=names[kind], note=f"{most}"))
+        values.append(
+            Value(f"§{it.program.section}  {it.program.name}", most, series=names[kind], note=f"{most}")
+        )
     looks = {names[kind]: look for kind, look in LOOKS.items()}
     return charts.bars(values, "phrases of 4, proved", look_of=looks)
-
-
-def case_label(certificate: Certificate) -> str:
-    return f"§{certificate.program.section}  {certificate.program.name}"
 
 
 def interaction_panel(models: Mapping[str, ModelResult]) -> Spec:
