@@ -18,7 +18,7 @@ from tables import Result, at_most, ms, table
 from taggers import CPU
 
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import CONF
+from ner_experiments.config.config_dirs import CONF
 from ner_experiments.data.batches import Batching, Plan, SentenceCount
 from ner_experiments.data.corpus import load
 from ner_experiments.data.encoder import EncodedSplit

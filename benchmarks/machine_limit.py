@@ -17,7 +17,7 @@ import torch
 from tables import LSTM_MODULES, Result, at_least, ms, table
 from taggers import Trial, made_up, operations
 
-from ner_experiments.config.conf import names
+from ner_experiments.config.config_dirs import names
 
 MEASURES = (*LSTM_MODULES, "models.residual")
 

@@ -28,10 +28,10 @@ from scipy.stats import ttest_1samp
 from tables import MARKED, table
 
 from ner_experiments.config.compose import compose
+from ner_experiments.config.row_settings import root
 from ner_experiments.data.needed_files import INPUTS
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.provenance import commit
-from ner_experiments.tables.experiments import root
 from ner_experiments.utils.files import write_json
 from ner_experiments.view.cells import probability
 

@@ -22,7 +22,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import values
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import CONF, hydra_context, options
+from ner_experiments.config.conf import hydra_context, options
+from ner_experiments.config.config_dirs import CONF
 from ner_experiments.launch.local import LocalLauncher
 from ner_experiments.launch.search_study import OptunaSweeper, RandomSampler, TPESampler
 from ner_experiments.launch.slurm import SlurmLauncher

@@ -21,7 +21,8 @@ from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
+from ner_experiments.config.conf import CONFIG_NAME, HYDRA_VERSION
+from ner_experiments.config.config_dirs import CONF
 from ner_experiments.models.attention import SelfAttention
 from ner_experiments.models.parallel import Concat, Mean
 from ner_experiments.modules.dropout import VariationalDropout

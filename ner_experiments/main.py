@@ -52,6 +52,11 @@ def answer(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(message_of(error), file=sys.stderr)
         return 1
+    except ModuleNotFoundError as error:  # such as Hydra, without which files of predictions can be compared
+        module = f"{error.name}".partition(".")[0]
+        rule = f"it needs the module {module}, which is not installed: pip install ner-experiments"
+        print(f"ner-experiments {name}: {rule}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return 130

@@ -16,7 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
 from ner_experiments import experiment_data, train
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context, names
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.config_dirs import names
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import convert

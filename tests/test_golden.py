@@ -16,7 +16,7 @@ from places import CONF
 
 from ner_experiments.commands.smoke import write_bert, write_corpus, write_gazetteer, write_vectors
 from ner_experiments.config.compose import compose, resolved
-from ner_experiments.config.conf import names
+from ner_experiments.config.config_dirs import names
 
 TOY = ["data.sentences={train: 40, dev: 4, test: 4}"]
 TEN_STEPS = ["trainer.max_epochs=2", "trainer.train_batches=5"]

@@ -24,11 +24,10 @@ from ner_experiments.analysis.breakdown import (
     grouped,
     marked,
 )
-from ner_experiments.analysis.calibration import Calibration, of_predictions, of_run
+from ner_experiments.analysis.calibration import Calibration, calibration, of_predictions, of_run
 from ner_experiments.analysis.disagreements import Outcomes, correct, outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion_of, kind_counts, pairs, shares_of_kinds
 from ner_experiments.data.sentence import Corpus, Task
-from ner_experiments.experiment_data import corpus_if_unchanged
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
 from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, DamagedError, add_checksum, read
 from ner_experiments.runs.file_run import FileRun
@@ -178,6 +177,8 @@ def known_dimensions(run: Run) -> dict[str, Dimension]:
     task = run.metrics["task"]
     if isinstance(run, FileRun):
         return dimensions(run.train, task)
+    from ner_experiments.experiment_data import corpus_if_unchanged  # imports Hydra, which files do without
+
     corpus = corpus_if_unchanged(run)
     return dimensions(None, task) if corpus is None else dimensions_of(corpus, task)
 
@@ -196,7 +197,10 @@ def run_calibration(run: Run) -> Calibration | None:
         record = run.content["calibration"]
         return record and Calibration.from_record(record)
     if isinstance(run, FileRun):
-        return None
+        number, probability, is_correct = zip(*run.stated, strict=True) if run.stated else ((), (), ())
+        return calibration(
+            np.array(probability), np.array(is_correct, bool), np.array(number, np.int64), len(run.sentences)
+        )
     probabilities = run.probabilities()
     if probabilities is not None:
         try:

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ner_experiments.analysis.breakdown import Dimension, Marked
-from ner_experiments.runs.predictions import Predicted
+from ner_experiments.runs.predictions import Predicted, record
 from ner_experiments.runs.run import Run
 
 
@@ -214,13 +214,7 @@ class Case:
 
     def record(self) -> dict[str, Any]:
         """JSON content."""
-        return {
-            "sentence": self.number,
-            "words": self.words,
-            "gold": self.gold,
-            "predicted": self.predicted,
-            "correct": self.correct,
-        }
+        return {"sentence": self.number, **record(self.tagged), "correct": self.correct}
 
 
 def of_runs(runs: Sequence[Run]) -> tuple[list[Case], int]:

@@ -26,7 +26,7 @@ from ner_experiments.analysis.errors import (
 )
 from ner_experiments.data.sentence import Task
 from ner_experiments.data.tags import Span
-from ner_experiments.runs.predictions import UNREACHABLE, Predicted, mentions
+from ner_experiments.runs.predictions import UNREACHABLE, Predicted, mentions, record, surface
 from ner_experiments.runs.run import Run
 from ner_experiments.view.mentions import Segment, Sentence, Tagging
 
@@ -58,14 +58,15 @@ class WrongSentence:
 
     def record(self) -> dict[str, Any]:
         """JSON content."""
-        first = next(iter(self.by_seed.values()))
+        kinds = [name for name in NAMES if self.kinds[name]]
+        tagged = record([*self.by_seed.values()])
+        by_seed = dict(zip(self.by_seed, tagged["predicted"], strict=True))
         return {
             "sentence": self.number,
             "errors": self.errors,
-            "kinds": [name for name in NAMES if self.kinds[name]],
-            "words": first.words,
-            "gold": first.gold,
-            "predicted": {seed: it.predicted for seed, it in self.by_seed.items()},
+            "kinds": kinds,
+            **tagged,
+            "predicted": by_seed,
         }
 
     def shown(self, types: Sequence[str]) -> Sentence:
@@ -208,10 +209,10 @@ def segments(words: Sequence[str], notes: Mapping[Span, str]) -> list[Segment]:
     done = 0
     for (start, stop, type_), about in sorted(notes.items()):
         if start >= len(tokens):
-            surface = " ".join(word.removeprefix(UNREACHABLE) for word in words[start:stop])
-            is_there = surface.replace(" ", "") in "".join(tokens)
+            text_of_it = surface(words[start:stop])
+            is_there = text_of_it.replace(" ", "") in "".join(tokens)
             others.append(Segment(f" | {'also' if is_there else 'not in the text'}: "))
-            others.append(Segment(surface, type_, about, bool(about)))
+            others.append(Segment(text_of_it, type_, about, bool(about)))
             continue
         first, last = starts[start], starts[stop] - 1
         if first > done:

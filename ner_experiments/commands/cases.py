@@ -11,7 +11,6 @@ from ner_experiments.analysis.row_errors import opened
 from ner_experiments.analysis.sentences import of_cases
 from ner_experiments.comparison.arguments import add_file_arguments, scored_files
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.sweeps import named_runs
 from ner_experiments.utils.text import as_json
 from ner_experiments.view.mentions import Sentence, print_page
 
@@ -39,6 +38,8 @@ def run(arguments: argparse.Namespace) -> None:
         runs = [*compared.runs]
         labels = {run.folder: run.label for run in runs}
     else:
+        from ner_experiments.tables.sweeps import named_runs  # imports Hydra, which files do without
+
         labels = named_runs(arguments.runs)
         runs = [*map(opened, labels)]
     cases, total = of_runs(runs)

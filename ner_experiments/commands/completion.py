@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.commands import COMMANDS
+from ner_experiments.config import config_dirs
 from ner_experiments.config.overrides import SWEEP_SETTINGS
 from ner_experiments.launch.shell_scripts import QUERY, SHELLS, script
 
@@ -109,9 +110,7 @@ def run_folders() -> list[str]:
 
 
 def group(name: str) -> list[str]:
-    from ner_experiments.config import conf
-
-    return conf.names(name)
+    return config_dirs.names(name)
 
 
 def overrides(words: Sequence[str]) -> list[str]:

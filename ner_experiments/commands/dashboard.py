@@ -9,8 +9,8 @@ from pathlib import Path
 from ner_experiments.loggers.base import RunInfo, closing
 from ner_experiments.loggers.wandb import begin, is_reachable
 from ner_experiments.tables import experiments, sweeps
+from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.looks import at_looks
-from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import on_one_line

@@ -18,12 +18,11 @@ from typing import Any
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from ner_experiments.config import safe_yaml
+from ner_experiments.config import plain_yaml
+from ner_experiments.config.choices import as_value
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import CONF, file_of
-from ner_experiments.config.config_dirs import config_dirs
+from ner_experiments.config.config_dirs import CONF, config_dirs, file_of
 from ner_experiments.config.corpora import instantiated, open_source
-from ner_experiments.config.row_settings import as_value
 from ner_experiments.data import raw_text
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus_report import corpus_report, print_report, refusal
@@ -234,7 +233,7 @@ def new(arguments: argparse.Namespace) -> None:
     if found := raw_text.raw_text(chain.from_iterable(splits.values()), tokens):
         print(raw_text.line(found))
     template = file_of(f"data/{config}")
-    defaults = safe_yaml.load(template)
+    defaults = plain_yaml.load(template)
     changed = {key: value for key, value in data.items() if defaults.get(key) != value}
     title = f"{name}: {source.task} in {', '.join(map(str, files))}"
     path.parent.mkdir(parents=True, exist_ok=True)

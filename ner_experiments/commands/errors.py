@@ -11,7 +11,6 @@ from ner_experiments.analysis.error_grids import error_grids
 from ner_experiments.analysis.row_errors import RowErrors, RowPair, explain_intervals
 from ner_experiments.analysis.sentences import NAMES, WrongSentence, by_kind, of_cases, types_of
 from ner_experiments.comparison.arguments import add_file_arguments, scored_files
-from ner_experiments.tables.sweeps import named_runs
 from ner_experiments.utils.arguments import at_least
 from ner_experiments.utils.text import as_json
 from ner_experiments.view.mentions import Sentence, print_page
@@ -42,6 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
     if compared := scored_files(arguments, arguments.runs):
         seed_groups = compared.rows
     else:
+        from ner_experiments.tables.sweeps import named_runs  # imports Hydra, which files do without
+
         seed_groups = row_errors.rows(named_runs(arguments.runs))
     pairs = row_errors.pairs(seed_groups)
     if arguments.json:

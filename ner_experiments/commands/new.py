@@ -8,8 +8,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from ner_experiments.config.conf import PACKAGE, file_of
-from ner_experiments.config.config_dirs import config_dirs
+from ner_experiments.config.config_dirs import PACKAGE, config_dirs, file_of
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 from ner_experiments.view import pages

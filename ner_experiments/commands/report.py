@@ -13,15 +13,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.config.choices import as_value
 from ner_experiments.config.compose import resolved
-from ner_experiments.config.conf import CONF, own_group_folders
-from ner_experiments.config.row_settings import as_value
+from ner_experiments.config.config_dirs import CONF, own_group_folders
+from ner_experiments.config.row_settings import root
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.code import outdated
 from ner_experiments.runs.progress import PROGRESS_FILE
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables import spec, sweeps
-from ner_experiments.tables.experiments import output_dir, root
+from ner_experiments.tables.experiments import output_dir
 from ner_experiments.utils.arguments import interval
 
 FOLDER = "report"

@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from ner_experiments.config.row_settings import as_value
+from ner_experiments.config.choices import as_value
+from ner_experiments.config.row_settings import key
 from ner_experiments.data import toy
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import convert, spans
 from ner_experiments.launch.worker import import_train
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import Experiment, experiments, key
-from ner_experiments.tables.scores import collect
+from ner_experiments.tables.collecting import collect
+from ner_experiments.tables.experiments import Experiment, experiments
 from ner_experiments.tables.spec import Table
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.files import write_json

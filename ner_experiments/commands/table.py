@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ner_experiments.analysis.search_trials import Search
-from ner_experiments.config.identity import counted, flat
-from ner_experiments.config.row_settings import as_value
+from ner_experiments.config.choices import as_value
+from ner_experiments.config.identity import counted
+from ner_experiments.config.row_settings import flat, root
 from ner_experiments.runs.store import candidates, corpora_in
 from ner_experiments.tables import experiments, spec, sweeps
 from ner_experiments.tables.results_folder import Summary, summaries
@@ -31,7 +32,7 @@ MOST_SETTINGS = 5
 
 def run(arguments: argparse.Namespace) -> None:
     """List, print or archive what is named. Raises ValueError or OSError for user errors."""
-    if all(experiments.root(item) == "output_dir" for item in arguments.items):
+    if all(root(item) == "output_dir" for item in arguments.items):
         if any((arguments.archive, arguments.paper, arguments.over, arguments.format, arguments.on)):
             raise ValueError("--archive, --paper, --on, --over and formats require a table: table NAME ...")
         print_list(Path("results"), experiments.output_dir([*arguments.items, *output_overrides(arguments)]))
@@ -116,8 +117,8 @@ def state_of_sweep(table: Table, output: Path) -> str:
 
     On each test set with two rows or more, the row with the highest mean leads.
     """
+    from ner_experiments.tables.collecting import collect
     from ner_experiments.tables.looks import at_looks  # slow to import: SciPy
-    from ner_experiments.tables.scores import collect
 
     page = at_looks(collect(table, [f"output_dir={as_value(str(output))}"]))
     measured = [result for result in page.results if result.runs]
@@ -232,7 +233,7 @@ def seeds_in(result: Result) -> Iterator[str]:
 
 def archive(arguments: argparse.Namespace) -> Path:
     from ner_experiments.tables import results_folder  # slow to import: SciPy
-    from ner_experiments.tables.scores import collect
+    from ner_experiments.tables.collecting import collect
 
     if arguments.over:
         raise ValueError("--archive keeps the runs of a table of sweeps/, and --over names none")

@@ -13,7 +13,8 @@ import hydra
 from ner_experiments import __version__
 from ner_experiments.config import compose, launch_settings
 from ner_experiments.config.choices import OPEN
-from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
+from ner_experiments.config.conf import CONFIG_NAME, HYDRA_VERSION
+from ner_experiments.config.config_dirs import CONF
 from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.config.processes import is_first_process
 from ner_experiments.launch import search, shell_scripts, sweeper, worker

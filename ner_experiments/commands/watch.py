@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.live import Live
 
 from ner_experiments.config import compose
+from ner_experiments.config.choices import as_value
 from ner_experiments.config.job import CommandLine
-from ner_experiments.config.row_settings import as_value, labels
+from ner_experiments.config.row_settings import labels, root
 from ner_experiments.launch.slurm_array import Queue
 from ner_experiments.launch.status_table import fitting_table, state_counts, status_table
 from ner_experiments.launch.sweeper import table_sweep
@@ -109,7 +110,7 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
 
 def recorded_sweep(overrides: Sequence[str]) -> Table | None:
     """The recorded sweep with these rows, whose seeds are shown if none are typed; None if there is none."""
-    if any(experiments.root(item) == "seed" for item in overrides):
+    if any(root(item) == "seed" for item in overrides):
         return None
     table = sweeps.of_jobs(compose.jobs(overrides), "", overrides)
     rows = (it for it in sweeps.recorded(experiments.output_dir(overrides)) if sweeps.same_rows(it, table))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.config.conf import names
+from ner_experiments.config.config_dirs import names
 from ner_experiments.runs.run import open_run
 from ner_experiments.utils.arguments import at_least, refuse
 from ner_experiments.utils.files import write_json

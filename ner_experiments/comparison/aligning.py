@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
+from itertools import accumulate, chain, groupby, islice, pairwise, takewhile, zip_longest
 from operator import itemgetter
 
 from ner_experiments.comparison.reading import Answer, Text, Texts, ends_of, visible
@@ -27,11 +27,22 @@ class Found:
 
     nowhere: those without a place in it, which are spurious: they cross its end, or their text does not occur in it.
     searched: number of mentions whose place was not stated, but found by their text.
+    probabilities: of mentions, by their place, and of those without one, by their text and type.
     """
 
     mentions: list[Span] = field(default_factory=list)
     nowhere: list[Answer] = field(default_factory=list)
     searched: int = 0
+    probabilities: dict[Span | Answer, float] = field(default_factory=dict)
+
+    def add(self, mention: Span | None, answer: Answer, probability: float | None) -> None:
+        """Add a mention, with its text and type for one that has no place, and None for an unknown probability."""
+        if mention is None:
+            self.nowhere.append(answer)
+        else:
+            self.mentions.append(mention)
+        if probability is not None:
+            self.probabilities[mention or answer] = probability
 
 
 @dataclass(frozen=True)
@@ -83,13 +94,15 @@ def placed(gold: Text, text: Text) -> Found:
     if text.answers:
         characters = gold.characters
         ends = frozenset(ends_of(gold.words))
-        for surface, type_ in text.answers:
-            place = first_free(characters, visible(surface), ends, found.mentions)
-            if place is None:
-                found.nowhere.append((surface, type_))
-            else:
-                found.mentions.append((place, place + len(visible(surface)), type_))
-                found.searched += 1
+        for answer, probability in zip_longest(text.answers, text.probabilities):
+            surface = visible(answer[0])
+            place = first_free(characters, surface, ends, found.mentions)
+            mention = None if place is None else (place, place + len(surface), answer[1])
+            found.searched += mention is not None
+            found.add(mention, answer, probability)
+    elif text.probabilities:
+        pairs = zip(found.mentions, text.probabilities, strict=True)
+        found.probabilities |= {it: probability for it, probability in pairs if probability is not None}
     return found
 
 
@@ -117,13 +130,12 @@ def across(own: Sequence[str], theirs: Iterable[Text]) -> Iterator[Found]:
     found = [Found() for _ in own]
     begin = 0
     for text in theirs:
-        for start, end, type_ in text.spans():
+        for (start, end, type_), probability in zip_longest(text.spans(), text.probabilities):
             number = min(bisect_right(starts, begin + start), len(own)) - 1
-            it, offset = found[number], starts[number]
-            if begin + end <= starts[number + 1]:
-                it.mentions.append((begin + start - offset, begin + end - offset, type_))
-            else:
-                it.nowhere.append((text.characters[start:end], type_))
+            offset = begin - starts[number]
+            is_within = begin + end <= starts[number + 1]
+            mention = (start + offset, end + offset, type_) if is_within else None
+            found[number].add(mention, (text.characters[start:end], type_), probability)
         begin += len(text.characters)
     yield from found
 

@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the gold file, columns, types and missing sentences."""
+    """Add the gold file and how files are read."""
     text = "gold mentions; without it, files of predictions have them in the column before the last, as conlleval's"
     parser.add_argument("--gold", type=Path, metavar="FILE", help=text)
+    add_reading_arguments(parser)
+
+
+def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add columns, types and missing sentences."""
     text = (
         "columns of the gold file, if they are not detected: numbers from 0, or from -1 at the end, or names"
     )
@@ -55,14 +60,16 @@ def scored_files(arguments: argparse.Namespace, names: Sequence[str]) -> Compare
     how = how_to_read(arguments)
     if not any(how.values()) and not systems.are_files(names):
         return None
-    return systems.score(systems.parsed(names), **how)
+    compared = systems.score(systems.parsed(names), **how)
+    systems.check_renamed(compared)
+    return compared
 
 
 @argument
 def columns(text: str) -> Columns:
     found = parse_columns(text)
-    if others := {*found} - {"word", "tag"}:
-        raise ValueError(f"expected columns of word and tag, got {others.pop()!r}")
+    if others := {*found} - {"word", "tag", "probability"}:
+        raise ValueError(f"expected columns of word, tag and probability, got {others.pop()!r}")
     return {"word": "auto", "tag": -1, **found}
 
 

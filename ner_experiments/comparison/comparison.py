@@ -55,6 +55,7 @@ class Comparison(TableView):
 
     @classmethod
     def of(cls, compared: Compared) -> Comparison:
+        systems.check_renamed(compared)
         return cls(compared.page, compared)
 
     @property
@@ -75,14 +76,16 @@ class Comparison(TableView):
         """How the scores were made: two comparisons with one signature measured alike, on the same gold mentions.
 
         Mentions are right if boundaries and type are; illegal tags are read as by conlleval; mentions are compared by
-        tokens or by characters; gold's number of types and its digest, which no format or scheme changes; version.
+        the characters of gold, which is by its tokens where files have these; gold's number of types; other names of
+        types; whether missing sentences count; gold's digest, which no format or scheme changes; version.
         """
         parts = [
             "strict",
             "conlleval",
-            "tokens" if self.compared.in_tokens else "characters",
+            "characters",
             f"types:{len(types_of(self.compared.gold.sentences))}",
             *(f"map:{old}={new}" for old, new in sorted(self.compared.types.items())),
+            *(["missing:empty"] if self.compared.missing_is_empty else []),
             f"gold:{self.compared.runs[0].metrics['data']['gold'][:8]}",
             f"v{version('ner_experiments')}",
         ]
@@ -92,7 +95,7 @@ class Comparison(TableView):
         """Raise ValueError, with the parts that differ, if the signature is another one."""
         if other != self.signature:
             ours, theirs = self.signature.split("|"), other.split("|")
-            differ = ", ".join(sorted({*ours} - {*theirs})) or "the order"
+            differ = ", ".join(sorted({*ours} ^ {*theirs})) or "the order"
             raise ValueError(f"the signature is {self.signature}, not {other}; they differ in {differ}")
 
     @cached_property
@@ -194,10 +197,6 @@ class Comparison(TableView):
     @property
     def of_the_files(self) -> list[str]:
         sentences = [f"{note}." for note in self.reading if ": read as: " not in note]
-        if not self.compared.in_tokens:
-            sentences.append(
-                "Files with other tokens than gold were compared with it by the characters of mentions."
-            )
         single = [(*it.labels, cells.probability(it.over_sentences.p_over_sentences)) for it in self.pairs]
         if listed := "; ".join(f"{a} and {b}: p {with_sign(p)}" for a, b, p in single if p):
             how = "Single files were compared over sentences by approximate randomization, which says nothing"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -27,7 +27,7 @@ from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span, count_illegal, count_windows
 from ner_experiments.data.text_files import UTF_8
 from ner_experiments.runs import predictions
-from ner_experiments.runs.artifacts import TEST_PREDICTIONS
+from ner_experiments.runs.artifacts import PROBABILITIES, TEST_PREDICTIONS
 from ner_experiments.runs.predictions import UNREACHABLE
 from ner_experiments.utils.text import truncated_repr
 
@@ -47,7 +47,9 @@ KEYS = frozenset((*MENTIONS, *TAGS, "annotations"))
 """Keys of mentions with offsets and of tags, of which a record of JSON Lines has one."""
 _SURFACE = ("text", "mention", "name", "word", "span", "entity")
 _TYPE = ("type", "label", "entity_type", "entity_group", "tag", "category", "class", "entity")
-_START = ("start", "start_offset")
+_START, _END = ("start", "start_offset"), ("end", "end_offset")
+PROBABILITY = ("probability", "score", "confidence", "prob")
+"""Keys of a mention's probability."""
 
 WAYS_OUT = {
     r"data\.columns\.tag=": "--columns or --gold-columns tag=",
@@ -67,12 +69,14 @@ class Text:
 
     words: none if the file does not repeat the text. mentions: by these words; they may overlap.
     answers: mentions without a place. place: where it is in its file, such as test.conll:7.
+    probabilities: those of the mentions, or of the answers, if the file states them.
     """
 
     words: tuple[str, ...]
     mentions: tuple[Span, ...]
     place: str
     answers: tuple[Answer, ...] = ()
+    probabilities: tuple[float | None, ...] = ()
 
     @property
     def characters(self) -> str:
@@ -112,6 +116,10 @@ class Texts:
     illegal: int = 0
     notes: tuple[str, ...] = ()
 
+    @property
+    def num_mentions(self) -> int:
+        return sum(len(it.mentions) for it in self.sentences)
+
 
 def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Texts:
     """The mentions of a file, or of the predictions of a run's folder; columns: those of a column file.
@@ -121,11 +129,12 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
     """
     path = file_of(path)
     name, _ = detect(path, None)
+    lines: dict[str, dict[str, Any]] = {}
     if name.startswith("jsonl"):
-        lines = [(place, record) for place, _, record in records(path, UTF_8, Remarks())]
-        if are_answers([record for _, record in lines]):
-            return Texts(path, lists_of_answers(lines), OFFSETS)
-        if not any(KEYS.intersection(record) for _, record in lines):
+        lines = {place: record for place, _, record in records(path, UTF_8, Remarks())}
+        if are_answers([*lines.values()]):
+            return with_stated(Texts(path, lists_of_answers(lines.items()), OFFSETS), lines)
+        if not any(map(KEYS.intersection, lines.values())):
             others = ", ".join(key for key in ANSWERS if key not in MENTIONS)
             rule = f"no record has mentions with offsets ({', '.join(MENTIONS)}), lists of mentions without ({others})"
             raise ValueError(f"{path}: {rule}, or tags ({', '.join(TAGS)})")
@@ -141,7 +150,8 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
         format=name,
         misaligned="split",
     )
-    return of_sentences(path, without_settings(lambda: file.as_written(remarks)["test"]), remarks)
+    texts = of_sentences(path, without_settings(lambda: file.as_written(remarks)["test"]), remarks)
+    return with_stated(texts, lines)
 
 
 def file_of(path: Path) -> Path:
@@ -161,15 +171,38 @@ def file_of(path: Path) -> Path:
     return path
 
 
+def predicted_columns(path: Path, gold: Path, columns: Columns) -> Columns:
+    """The columns of a file of predictions: those of gold if it has gold's header, else `PREDICTED`.
+
+    columns: those of gold.
+    """
+    if detect(gold, None)[0] != "conll" or not path.is_file() or first_line(path) != first_line(gold):
+        return PREDICTED
+    ((_, _, layout),) = column_file(gold, columns).layouts()
+    return dict(layout.columns) if layout.header else PREDICTED
+
+
+def first_line(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.readline()
+
+
+def column_file(path: Path, columns: Columns) -> ColumnFiles:
+    return ColumnFiles(
+        name=path.name, folder=".", files={"test": str(path)}, columns=dict(columns), empty_tag="O"
+    )
+
+
 def of_columns(path: Path, columns: Columns, remarks: Remarks, *, with_unreachable: bool) -> Texts:
-    file = ColumnFiles(name=path.name, folder=".", files={"test": str(path)}, columns=dict(columns))
+    file = column_file(path, columns)
     try:
         sentences = without_settings(lambda: file.read(remarks)["test"])
     except ValueError as error:
         raise ValueError(f"{error}{another_column(file) if columns == PREDICTED else ''}") from None
     if not with_unreachable:
         sentences = [*map(without_unreachable, sentences)]
-    return of_sentences(path, sentences, remarks)
+    texts = of_sentences(path, sentences, remarks)
+    return with_column(texts, sentences) if PROBABILITY[0] in columns else texts
 
 
 def another_column(file: ColumnFiles) -> str:
@@ -331,12 +364,97 @@ def answers_of(listed: list[Any] | dict[str, Any]) -> Iterator[Answer]:
         return
     for item in listed:
         if isinstance(item, dict):
-            kind = next((key for key in _TYPE if key in item), "")
-            surface = next((item[key] for key in _SURFACE if key in item and key != kind), None)
-            item = [surface, item.get(kind)]
+            item = [*stated_answer(item)]
         if not (isinstance(item, list) and len(item) == 2 and all(isinstance(it, str) and it for it in item)):
             raise ValueError(f"expected a mention's text and type, got {truncated_repr(item)}")
         yield item[0], item[1]
+
+
+# Probabilities
+
+
+def with_stated(texts: Texts, records: Mapping[str, Mapping[str, Any]]) -> Texts:
+    """The sentences with the probabilities of their mentions, where their records, by place, state them.
+
+    A mention is the record's first one of its text and type that is left.
+    """
+    stated = {
+        place: of_record for place, record in records.items() if (of_record := probabilities_of(record))
+    }
+    if not stated:
+        return texts
+    if others := [
+        p for it in stated.values() for found in it.values() for p in found if p and not 0 <= p <= 1
+    ]:
+        note = f"its scores are no probabilities, such as {others[0]:g}, and are not read"
+        return replace(texts, notes=(*texts.notes, note))
+
+    def found(text: Text) -> Iterator[float | None]:
+        spans = ((visible("".join(text.words[start:end])), type_) for start, end, type_ in text.mentions)
+        for surface, type_ in [*spans, *((visible(surface), type_) for surface, type_ in text.answers)]:
+            left = stated[text.place].get((surface, type_))
+            yield left.pop(0) if left else None
+
+    sentences = [
+        replace(it, probabilities=tuple(found(it))) if it.place in stated else it for it in texts.sentences
+    ]
+    return replace(texts, sentences=sentences)
+
+
+def probabilities_of(record: Mapping[str, Any]) -> dict[Answer, list[float | None]]:
+    """The probabilities of a record's mentions by text without white space and type, in order; empty without any."""
+    listed = (record[key] for key in ANSWERS if isinstance(record.get(key), list))
+    items = [it for it in next(listed, ()) if isinstance(it, dict)]
+    if not any(first_of(it, PROBABILITY) is not None for it in items):
+        return {}
+    found: dict[Answer, list[float | None]] = {}
+    for item in sorted(items, key=lambda it: start if isinstance(start := first_of(it, _START), int) else 0):
+        surface, type_ = stated_answer(item)
+        start, end = first_of(item, _START), first_of(item, _END)
+        if "text" not in item and isinstance(start, int) and isinstance(end, int):
+            text = record.get("text")
+            surface = (
+                text[start:end] if isinstance(text, str) else "".join(first_of(record, WORDS)[start:end])
+            )
+        probability = first_of(item, PROBABILITY)
+        is_number = isinstance(probability, int | float) and not isinstance(probability, bool)
+        found.setdefault((visible(str(surface)), str(type_)), []).append(
+            float(probability) if is_number else None
+        )
+    return found
+
+
+def with_column(texts: Texts, sentences: Sequence[Sentence]) -> Texts:
+    """The sentences with the probabilities of a column, which has that of a mention in its first line."""
+    found = []
+    for text, sentence in zip(texts.sentences, sentences, strict=True):
+        column = sentence.columns[PROBABILITY[0]]
+        try:
+            probabilities = tuple(float(column[start]) for start, _, _ in text.mentions)
+        except ValueError as error:
+            raise ValueError(f"{text.place}: expected the probability of a mention: {error}") from None
+        found.append(replace(text, probabilities=probabilities))
+    return replace(texts, sentences=found)
+
+
+def with_probabilities(texts: Texts) -> Texts:
+    """The sentences of a run's predictions with the probabilities that it recorded in a file beside them."""
+    path = texts.path.with_suffix(Path(PROBABILITIES).suffix)
+    if not path.is_file():
+        return texts
+    found = predictions.read_probabilities(path)
+    if [*map(len, found)] != [len(it.mentions) for it in texts.sentences]:
+        raise ValueError(f"{path}: expected a probability for each mention of {texts.path.name}")
+    sentences = [replace(it, probabilities=tuple(of)) for it, of in zip(texts.sentences, found, strict=True)]
+    return replace(texts, sentences=sentences)
+
+
+def stated_answer(item: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Text and type of a mention; None for what it does not have."""
+    kind = next((key for key in _TYPE if key in item), "")
+    type_ = item.get(kind)
+    surface = next((item[key] for key in _SURFACE if key in item and key != kind), None)
+    return surface, type_[0] if isinstance(type_, list) and type_ else type_  # as Label Studio writes it
 
 
 def mapped(texts: Texts, types: Mapping[str, str]) -> Texts:
@@ -347,10 +465,11 @@ def mapped(texts: Texts, types: Mapping[str, str]) -> Texts:
     def renamed(it: Text) -> Text:
         mentions = tuple((start, end, types.get(type_, type_)) for start, end, type_ in it.mentions)
         answers = tuple((text, types.get(type_, type_)) for text, type_ in it.answers)
-        return Text(it.words, mentions, it.place, answers)
+        return replace(it, mentions=mentions, answers=answers)
 
-    sentences = [renamed(it) if it.mentions or it.answers else it for it in texts.sentences]
-    return Texts(texts.path, sentences, texts.scheme, texts.illegal, texts.notes)
+    return replace(
+        texts, sentences=[renamed(it) if it.mentions or it.answers else it for it in texts.sentences]
+    )
 
 
 def types_of(sentences: Iterable[Text]) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,11 +18,14 @@ from ner_experiments.comparison.reading import (
     OFFSETS,
     PREDICTED,
     Columns,
+    Text,
     Texts,
     mapped,
+    predicted_columns,
     read,
     read_at_once,
     types_of,
+    with_probabilities,
 )
 from ner_experiments.data.sentence import Sentence, gold_digest
 from ner_experiments.data.tags import encode
@@ -33,6 +36,8 @@ from ner_experiments.utils.text import truncated_repr
 
 Systems = Mapping[str, Sequence[Path]]
 """The files of each system, one per seed; a file may be the folder of a run."""
+WITH_OPTION = "with --gold, or of `rescore` with --own-gold"
+"""How to state gold that is not beside the predictions."""
 _SEED = re.compile(r"seed[-_=]?(\d+)|(\d+)(?=\.[a-z]\w*$|$)", re.IGNORECASE)
 
 
@@ -47,13 +52,16 @@ class Published:
 
 @dataclass(frozen=True)
 class Compared:
-    """Systems on one gold file. page: that of a sweep, with a row for each system. types: other names for types."""
+    """Systems on one gold file. page: that of a sweep, with a row for each system.
+
+    types, missing_is_empty: as in `score`. found_types: the types of all files, before they are renamed.
+    """
 
     page: Page
     gold: Texts
     types: Mapping[str, str]
-    in_tokens: bool
-    """Whether all files have the tokens of gold; else mentions were compared by characters."""
+    missing_is_empty: bool
+    found_types: frozenset[str]
 
     @property
     def runs(self) -> list[FileRun]:
@@ -164,7 +172,7 @@ def score(
     missing_is_empty: as in `align`. smallest_effect: as in `Table`.
 
     ValueError for files that cannot be read or aligned, files with another gold, predictions or train without a type of
-    gold, and columns or types of what is not there.
+    gold, and columns of what is not there.
     """
     if not systems:
         raise ValueError("expected the files of at least one system, as NAME=FILES")
@@ -186,8 +194,12 @@ def score(
         for seed, path in zip(seeds[name], paths, strict=True):
             of_system = columns.get(name) or columns.get("")
             file = read_at_once(path, gold_texts) if gold_texts and not of_system else None
-            file = file or read(path, of_system or PREDICTED, with_unreachable=gold is None)
-            files[name, seed] = renamed(file)
+            if file is None:
+                found = of_system or (
+                    predicted_columns(path, gold, gold_columns or GOLD) if gold else PREDICTED
+                )
+                file = read(path, found, with_unreachable=gold is None)
+            files[name, seed] = renamed(with_probabilities(file))
             if gold is None:
                 own = renamed(read_gold_beside(path, gold_columns))
                 gold_texts = gold_texts or own
@@ -196,11 +208,8 @@ def score(
     if not gold_texts.sentences:
         raise ValueError(f"{gold_texts.path}: it has no sentence")
     train_texts = renamed(read(train, gold_columns or GOLD)) if train else None
-    if unknown := {*types} - found_types:
-        raise ValueError(
-            f"--map {min(unknown)}: no file has this type; there are {', '.join(sorted(found_types))}"
-        )
     check_types(gold_texts, [*files.values(), *([train_texts] if train_texts else [])])
+    known_words = {it.words for it in gold_texts.sentences}
     aligned = {
         key: align(gold_texts, texts, missing_is_empty=missing_is_empty) for key, texts in files.items()
     }
@@ -222,7 +231,8 @@ def score(
                 token_accuracy=token_accuracy(gold_texts.sentences, sentences[name, seed]),
                 uncut=uncut(gold_texts.sentences, aligned[name, seed], sentences[name, seed]),
                 train=known,
-                notes=notes_on(files[name, seed], aligned[name, seed]),
+                stated=stated_probabilities(gold_texts.sentences, aligned[name, seed]),
+                notes=notes_on(files[name, seed], aligned[name, seed], known_words),
             )
             for seed in sorted(seeds[name])
         }
@@ -231,23 +241,20 @@ def score(
         if published:
             row = replace(row, published=published.mean, sd=published.sd, runs=published.runs)
         results.append(Result(row, scores={seed: run.score for seed, run in runs.items()}, runs=runs))
-    mentions = sum(len(it.mentions) for it in gold_texts.sentences)
     table = Table(
         name="comparison",
         title=f"{len(systems)} system{'s' * (len(systems) > 1)} on {gold_texts.path.name}",
-        source=f"{counted(len(gold_texts.sentences), 'sentence')}, {counted(mentions, 'mention')}",
+        source=f"{counted(len(gold_texts.sentences), 'sentence')}, {counted(gold_texts.num_mentions, 'mention')}",
         rows=tuple(it.row for it in results),
         recorded=datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
         smallest_effect=smallest_effect,
     )
-    known_words = {it.words for it in gold_texts.sentences}
-    in_tokens = all(it.words in known_words for file in files.values() for it in file.sentences)
-    return Compared(Page(table, tuple(results)), gold_texts, types, in_tokens)
+    return Compared(Page(table, tuple(results)), gold_texts, types, missing_is_empty, frozenset(found_types))
 
 
 def read_gold_beside(path: Path, columns: Columns | None) -> Texts:
     """The gold mentions of a file of predictions. ValueError if it has none."""
-    way_out = "state the gold file, as in `compare --gold FILE`"
+    way_out = f"state the gold file {WITH_OPTION}"
     try:
         found = read(path, columns or GOLD_BESIDE, with_unreachable=True)
     except ValueError as error:
@@ -263,9 +270,11 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def notes_on(file: Texts, aligned: Aligned) -> tuple[str, ...]:
-    """Sentences on what was read otherwise than it is written."""
+def notes_on(file: Texts, aligned: Aligned, known_words: Set[tuple[str, ...]]) -> tuple[str, ...]:
+    """Sentences on what was read otherwise than it is written. known_words: those of the sentences of gold."""
     notes = [*file.notes]
+    if file.scheme != OFFSETS and not all(it.words in known_words for it in file.sentences):
+        notes.append("it has other tokens than gold: its mentions were compared by characters")
     if file.illegal:
         notes.append(f"tags that break {file.scheme}, read as conlleval reads them: {file.illegal:,}")
     if aligned.searched:
@@ -279,6 +288,18 @@ def notes_on(file: Texts, aligned: Aligned) -> tuple[str, ...]:
     if aligned.absent:
         notes.append(f"missing sentences, counted as without a prediction: {aligned.absent:,}")
     return tuple(notes)
+
+
+def stated_probabilities(gold: Iterable[Text], file: Aligned) -> tuple[tuple[int, float, bool], ...]:
+    """Of each mention with a probability: the number of its sentence, the probability, and whether it is correct."""
+
+    def stated() -> Iterator[tuple[int, float, bool]]:
+        for number, (text, found) in enumerate(zip(gold, file.sentences, strict=True)):
+            if found.probabilities:
+                spans = {*text.spans()}
+                yield from ((number, p, it in spans) for it, p in found.probabilities.items())
+
+    return tuple(stated())
 
 
 def with_doubts(runs: Mapping[int, FileRun]) -> dict[int, FileRun]:
@@ -313,13 +334,20 @@ def check_same_gold(gold: Texts, other: Texts) -> None:
     """Raise ValueError, with the first place, if two files of predictions have another gold."""
     if len(gold.sentences) != len(other.sentences):
         numbers = f"{len(gold.sentences):,} and {len(other.sentences):,} sentences"
-        raise ValueError(f"{gold.path} and {other.path} have {numbers}: state the gold file with --gold")
+        raise ValueError(f"{gold.path} and {other.path} have {numbers}: state the gold file {WITH_OPTION}")
     for one, another in zip(gold.sentences, other.sentences, strict=True):
         if (one.characters, {*one.spans()}) != (another.characters, {*another.spans()}):
             places = (gold.path.with_name(one.place), other.path.with_name(another.place))
             raise ValueError(
-                f"{places[0]} and {places[1]} have another gold: state the gold file with --gold"
+                f"{places[0]} and {places[1]} have another gold: state the gold file {WITH_OPTION}"
             )
+
+
+def check_renamed(*compared: Compared) -> None:
+    """Raise ValueError for a type to be renamed that no file has."""
+    found = frozenset[str]().union(*(it.found_types for it in compared))
+    if unknown := {*compared[0].types} - found:
+        raise ValueError(f"--map {min(unknown)}: no file has this type; there are {', '.join(sorted(found))}")
 
 
 def check_types(gold: Texts, files: Iterable[Texts]) -> None:

@@ -23,12 +23,12 @@ from typing import Any
 import hydra
 import omegaconf
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import OverrideParseException
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from ner_experiments.config.conf import CONFIG_NAME, folders, hydra_context, loader, options
-from ner_experiments.config.row_settings import as_value
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context, loader, options
+from ner_experiments.config.config_dirs import folders
 from ner_experiments.utils.files import atomic_write, json_digest
 
 HYDRA = "hydra"
@@ -140,3 +140,8 @@ def merged(overrides: Sequence[str]) -> DictConfig:
             new = parent in OPEN or item.key_or_group in OPEN or item.is_add() or item.is_force_add()
             OmegaConf.update(cfg, item.key_or_group, item.value(), merge=True, force_add=new)
     return cfg
+
+
+def as_value(text: str) -> str:
+    """The text quoted as one value in Hydra's grammar; `${...}` is escaped, to be resolved where it is used."""
+    return QuotedString(text.replace("${", "\\${"), Quote.double).with_quotes()

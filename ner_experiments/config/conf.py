@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 
 from hydra import initialize_config_dir
 from hydra.core.config_loader import ConfigLoader
@@ -14,11 +13,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from ner_experiments.config.config_dirs import config_dirs
-
-PACKAGE = Path(__file__).parent.parent
-CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if folder.is_dir())
-"""conf/ lies inside an installed package, and beside the package in a checkout."""
+from ner_experiments.config.config_dirs import CONF, config_dirs
 
 HYDRA_VERSION = "1.3"
 CONFIG_NAME = "config"
@@ -55,28 +50,6 @@ def options(group: str) -> list[str]:
     """The choices of a group of conf/, or of Hydra; empty if there is no such group."""
     with hydra_context():
         return list(loader().get_group_options(group))
-
-
-def folders() -> list[Path]:
-    """conf/ and the folders of the user's own configs."""
-    return [CONF, *config_dirs()]
-
-
-def own_group_folders() -> list[Path]:
-    """The folders of the user's own configs, one per folder and group; not all of them need exist."""
-    groups = sorted(path.name for path in CONF.iterdir() if path.is_dir())
-    return [folder / group for folder in config_dirs() for group in groups]
-
-
-def names(group: str) -> list[str]:
-    """The names of the files of a group, as `options`, but without Hydra."""
-    return sorted({path.stem for folder in folders() for path in (folder / group).glob("*.yaml")})
-
-
-def file_of(path: str) -> Path:
-    """The file of a config such as data/weibo, in the first folder that has it."""
-    files = [folder / f"{path}.yaml" for folder in folders()]
-    return next((file for file in files if file.is_file()), files[0])
 
 
 def groups(parent: str = "") -> list[str]:

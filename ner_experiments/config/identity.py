@@ -76,15 +76,6 @@ def as_numbers(node: Any) -> Any:
     return float(node) if type(node) is int else node
 
 
-def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Each setting by its dotted name: "model.num_layers" for {model: {num_layers: ...}}."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
 def file_settings(cfg: DictConfig) -> list[Any]:
     """The settings of the corpus and of every input, which say what files are read."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)

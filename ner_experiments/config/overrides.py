@@ -22,10 +22,9 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import init_from
-from ner_experiments.config.choices import OPEN, chosen, is_for_hydra, parse, parse_one
+from ner_experiments.config.choices import OPEN, as_value, chosen, is_for_hydra, parse, parse_one
 from ner_experiments.config.conf import groups, options
 from ner_experiments.config.identity import DEPTH
-from ner_experiments.config.row_settings import as_value
 from ner_experiments.config.safe_yaml import leaves
 from ner_experiments.utils.text import did_you_mean
 

@@ -1,15 +1,14 @@
-"""The settings in which the rows of a sweep or a table differ, read from their overrides.
+"""Overrides as text, and the settings in which the rows of a sweep or a table differ.
 
 A row is the overrides of one experiment: as a list of KEY=VALUE, or as a mapping of keys to values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
-
-from hydra.core.override_parser.types import Quote, QuotedString
+from typing import Any, TypeVar
 
 CORPUS = "data"
 DISPLAY_NAMES = {
@@ -119,6 +118,36 @@ def display_name(key: str) -> str:
     return DISPLAY_NAMES.get(key, key)
 
 
-def as_value(text: str) -> str:
-    """The text quoted as one value in Hydra's grammar; `${...}` is escaped, to be resolved where it is used."""
-    return QuotedString(text.replace("${", "\\${"), Quote.double).with_quotes()
+def as_override(key: str, numbers: Iterable[int]) -> str:
+    """The override that sets the seeds of a table or its looks, such as seeds=1,2,3."""
+    values = ",".join(map(str, numbers))
+    return f"{key}={values}" if "," in values else f"{key}=[{values}]"
+
+
+def run_command(*settings: str) -> str:
+    """The command that makes runs with these settings, for a shell."""
+    return shlex.join(["python", "run.py", "-m", *settings])
+
+
+def joined(*parts: Sequence[str]) -> tuple[str, ...]:
+    """All overrides in order; the last of several with the same key replaces the others."""
+    return tuple({key(item): item for part in parts for item in part}.values())
+
+
+def key(override: str) -> str:
+    """`layers` for layers=2, +layers=2 and ++layers=2."""
+    return override.partition("=")[0].lstrip("+~")
+
+
+def root(override: str) -> str:
+    """`data` for data=weibo, data.max_sentences=80 and data/any=thing."""
+    return key(override).replace("/", ".").partition(".")[0]
+
+
+def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Each setting by its dotted name: "model.num_layers" for {model: {num_layers: ...}}."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

@@ -23,11 +23,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.config.choices import chosen, is_choice, parse
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import file_of
+from ner_experiments.config.config_dirs import file_of
 from ner_experiments.config.corpora import instantiated
 from ner_experiments.config.identity import inputs
 from ner_experiments.config.init_from import first_run
-from ner_experiments.config.safe_yaml import load
+from ner_experiments.config.plain_yaml import load
 from ner_experiments.data import corpus
 from ner_experiments.data.needed_files import check_input
 from ner_experiments.modules.checks import REDUCTIONS

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from ner_experiments.config.compose import compose
 from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.config.launch_settings import composed
+from ner_experiments.config.row_settings import joined, key
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.launch import search_space, search_study, search_summary
 from ner_experiments.launch.search_study import OptunaSweeper
 from ner_experiments.launch.worker import Outcome
 from ner_experiments.runs.code import code_of, digest
 from ner_experiments.runs.progress import format_duration
-from ner_experiments.tables.experiments import joined, key
 from ner_experiments.utils.files import json_digest
 
 SWEEPER = "hydra/sweeper=optuna"

@@ -22,14 +22,14 @@ from hydra.core.override_parser.types import (
     Sweep,
 )
 
-from ner_experiments.config import conf, safe_yaml
+from ner_experiments.config import config_dirs, plain_yaml
 from ner_experiments.config.choices import parse
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import file_of
+from ner_experiments.config.config_dirs import file_of
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
 from ner_experiments.config.job import CommandLine
+from ner_experiments.config.row_settings import root
 from ner_experiments.launch.checks import check_jobs
-from ner_experiments.tables.experiments import root
 from ner_experiments.utils.text import did_you_mean
 
 DIGITS = 4
@@ -244,8 +244,8 @@ def numbers(low: float, high: float, step: float | None, log: bool) -> Any:
 
 def shipped(name: str) -> list[str]:
     """The overrides of conf/search/NAME.yaml. ValueError for a name that is not there."""
-    names = conf.names("search")
+    names = config_dirs.names("search")
     if name not in names:
         raise ValueError(f"search={name}: there is no search {name!r}{did_you_mean(name, names)}")
-    settings = safe_yaml.load(file_of(f"search/{name}"))
+    settings = plain_yaml.load(file_of(f"search/{name}"))
     return [f"{key}={value}" for key, value in settings.items()]

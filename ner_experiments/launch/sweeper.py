@@ -16,12 +16,14 @@ from ner_experiments.analysis.sequential import levels
 from ner_experiments.config import compose, launch_settings
 from ner_experiments.config.choices import parse, parse_one
 from ner_experiments.config.job import CommandLine, Job
+from ner_experiments.config.row_settings import as_override
 from ner_experiments.launch import summary, worker
 from ner_experiments.launch.checks import check_jobs
 from ner_experiments.launch.sweep_progress import save_reasons
 from ner_experiments.launch.worker import Outcome
-from ner_experiments.tables import looks, scores, sweep_registration, sweeps
-from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
+from ner_experiments.tables import looks, registering, sweep_registration, sweeps
+from ner_experiments.tables.collecting import collect
+from ner_experiments.tables.experiments import experiments, output_dir, unfinished
 from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
 from ner_experiments.tables.table_view import TableView
@@ -90,7 +92,7 @@ def run(sweep: Sweep, launch: Launch) -> int:
             jobs, finished = unfinished(table, sweep.extra_overrides, sweep.seeds)
             print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
         results = launch(named(table, jobs, sweep.extra_overrides, registration)) if jobs else []
-    page = looks.at_looks(scores.collect(table, sweep.extra_overrides))
+    page = looks.at_looks(collect(table, sweep.extra_overrides))
     failed = summary.show(results, finished=summary.finished_runs(page)) if results else 0
     show_table(page, of_a_table=sweep.jobs is None)
     return int(failed > 0)
@@ -102,7 +104,7 @@ def run_looks(table: Table, extra_overrides: Sequence[str], launch: Launch) -> l
     results: list[Outcome] = []
     seen = 0
     while True:
-        page = scores.collect(table, extra_overrides)
+        page = collect(table, extra_overrides)
         decision = looks.decide(page, table.looks, table.seeds[0])
         seeds = {seed for row in page.results for seed in row.runs} & {*seeds_of_looks(table)}
         seeds |= {seed for missing in decision.to_run.values() for seed in missing}
@@ -147,8 +149,8 @@ def registered(sweep: Sweep, table: Table) -> str:
     """Hash of the registration of a sweep or table, which is written now if that is asked for; "" without one."""
     if sweep.register:
         seeds = sweep.seeds or table.seeds
-        found = sweep_registration.register(table, sweep.extra_overrides, seeds, sweep.primary, sweep.output)
-    elif (path := sweep_registration.place(table, sweep.extra_overrides, sweep.output)).exists():
+        found = registering.register(table, sweep.extra_overrides, seeds, sweep.primary, sweep.output)
+    elif (path := registering.place(table, sweep.extra_overrides, sweep.output)).exists():
         found = sweep_registration.read(path)
     else:
         return ""
@@ -185,12 +187,12 @@ def planned(line: CommandLine) -> Sweep:
     table = sweeps.of_jobs(jobs, line.value("sweep.name"), line.experiment, looks)
     check_looks(table)
     places = [item for item in line.experiment if sweeps.is_place(item)]
-    sweep = Sweep(table, jobs, places, [], looks, *registering(line))
+    sweep = Sweep(table, jobs, places, [], looks, *asked_to_register(line))
     sweeps.named(table, sweep.output)
     return sweep
 
 
-def registering(line: CommandLine) -> tuple[bool, str]:
+def asked_to_register(line: CommandLine) -> tuple[bool, str]:
     """The values of `sweep.register` and `sweep.primary`. ValueError for values they cannot have."""
     own, register = line.sweep, line.value("sweep.register")
     if "sweep.register" not in own:
@@ -241,7 +243,7 @@ def table_sweep(line: CommandLine) -> Sweep | None:
     wanted = replace(table, looks=tuple(looks), seeds=tuple(sorted({*table.seeds, *seeds})))
     sweeps.refuse_changed_looks(wanted, table)
     check_looks(wanted)
-    return Sweep(table, None, extra_overrides, seeds, looks, *registering(line))
+    return Sweep(table, None, extra_overrides, seeds, looks, *asked_to_register(line))
 
 
 def check_looks(table: Table) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ner_experiments.config.identity import flat
+from ner_experiments.config.row_settings import flat
 from ner_experiments.loggers.base import NOTHING, Logger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.text import markdown_table
 

@@ -11,8 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.config.identity import flat
-from ner_experiments.config.row_settings import varying
+from ner_experiments.config.row_settings import flat, varying
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run, by_seed

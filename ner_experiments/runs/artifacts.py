@@ -7,7 +7,6 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from ner_experiments.config import safe_yaml
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.utils.files import json_digest, sha256
 from ner_experiments.utils.text import printable, read_json_object, truncated_repr
@@ -178,4 +177,6 @@ def verify_present(folder: Path, metrics: Mapping[str, Any], names: Iterable[str
 
 def read_config(folder: Path) -> DictConfig:
     """The config.yaml of a run's folder. Raises ValueError as `safe_yaml.read_config`."""
+    from ner_experiments.config import safe_yaml  # imports OmegaConf, which files of predictions do without
+
     return safe_yaml.read_config(folder / CONFIG)

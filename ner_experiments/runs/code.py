@@ -16,9 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ner_experiments.config.conf import PACKAGE
-from ner_experiments.config.identity import counted
-from ner_experiments.config.safe_yaml import targets
+from ner_experiments.config.config_dirs import PACKAGE
 from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.text import json_object, listed, read_json_object
 
@@ -57,6 +55,10 @@ def code_of(cfg: DictConfig) -> dict[str, str]:
     Imports inside functions count, those under `TYPE_CHECKING` and by `import_module` do not. ValueError, with the
     file, for a module that is not Python.
     """
+    # they import OmegaConf, which files of predictions do without
+    from ner_experiments.config.identity import counted
+    from ner_experiments.config.safe_yaml import targets
+
     return dict(_closure(tuple(sorted({TRAINING, *(str(name) for _, name in targets(counted(cfg)))}))))
 
 

@@ -21,11 +21,13 @@ class FileRun(Run):
 
     sentences: gold and predicted tags, on words that the files of a comparison share. uncut: as without other files, so
     that its scores do not depend on them. train: the sentences of train, if they are known. notes: on its reading.
+    stated: of each mention with a probability, the number of its sentence, the probability, and whether it is correct.
     """
 
     sentences: Sequence[Predicted]
     uncut: Sequence[Predicted]
     train: Sequence[Sentence] | None = None
+    stated: Sequence[tuple[int, float, bool]] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import chain, repeat
 from pathlib import Path
 from sys import intern
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +62,34 @@ class Predicted:
         if task == "mentions":
             return self.correct_mentions
         return tuple(map(str.__eq__, self.gold, self.predicted))
+
+
+def record(tagged: Sequence[Predicted]) -> dict[str, Any]:
+    """JSON content of a sentence as one or several runs tag it: its tokens with the tags of gold and of each run.
+
+    others: the mentions that are not in these tags, if there are any: whether gold has each, and whether each run does.
+    """
+    number = tagged[0].num_tokens
+    gold, *predicted = (it[:number] for it in (tagged[0].gold, *(it.predicted for it in tagged)))
+    content: dict[str, Any] = {"words": tagged[0].words[:number], "gold": gold, "predicted": predicted}
+    there = [{*mentions(tags)} for tags in (tagged[0].gold, *(it.predicted for it in tagged))]
+    others = [it for it in sorted(set[Span]().union(*there)) if it[0] >= number]
+    if others:
+        content["others"] = [
+            {
+                "text": surface(tagged[0].words[it[0] : it[1]]),
+                "type": it[2],
+                "gold": it in there[0],
+                "predicted": [it in of_run for of_run in there[1:]],
+            }
+            for it in others
+        ]
+    return content
+
+
+def surface(words: Iterable[str]) -> str:
+    """The text of words, such as those of an unreachable mention."""
+    return " ".join(word.removeprefix(UNREACHABLE) for word in words)
 
 
 def read(run: Path, split: str = "test") -> list[Predicted]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs import code as code_of_runs
@@ -72,6 +71,8 @@ class Run:
 
     def settings(self) -> Mapping[Any, Any]:
         """The settings that can change the result, as `identity.counted`. Raises ValueError with the file."""
+        from ner_experiments.config.identity import counted  # as in `artifacts.read_config`
+
         try:
             return counted(self.config)
         except ValueError as error:

@@ -10,8 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.config.identity import flat
-from ner_experiments.config.row_settings import display_name, varying
+from ner_experiments.config.row_settings import display_name, flat, varying
 from ner_experiments.tables.effects import Effects
 from ner_experiments.tables.pairs import Pair, against_leaders
 from ner_experiments.tables.plots import score_plots, seed_plots, settings

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from ner_experiments.analysis.sequential import levels
-from ner_experiments.config.safe_yaml import read_plain
+from ner_experiments.config import plain_yaml
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
 from ner_experiments.utils.checks import (
@@ -172,7 +172,7 @@ class Claim:
 
 def read(path: Path) -> tuple[Claim, ...]:
     """The claims of a ledger. Raises ValueError with file, claim, rule and value if the ledger breaks a rule."""
-    ledger = parsed(read_plain(path), Ledger, f"{path}")
+    ledger = parsed(plain_yaml.load(path), Ledger, f"{path}")
     sources = {
         name: parsed_source(str(name), entry, f"{path}: source {name}")
         for name, entry in ledger.sources.items()

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.analysis.statistics import Difference, summarize
+from ner_experiments.config.row_settings import run_command
 from ner_experiments.tables import claims, registered, results_folder, spec
 from ner_experiments.tables.claims import RUNGS, Claim, ClaimSource
-from ner_experiments.tables.experiments import row_settings, run_command
+from ner_experiments.tables.experiments import row_settings
 from ner_experiments.tables.registered import Outcome, Replication
 from ner_experiments.tables.registration import MOST_SEEDS
 from ner_experiments.tables.results_folder import Read

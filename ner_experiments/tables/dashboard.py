@@ -9,8 +9,15 @@ from typing import Any
 import wandb_workspaces.reports.v2 as panels
 import wandb_workspaces.workspaces as workspaces
 
-from ner_experiments.config.identity import KNOBS, counted, experiment, flat, kind
-from ner_experiments.config.row_settings import compared, display_name, distinguishing, numeric, settings
+from ner_experiments.config.identity import KNOBS, counted, experiment, kind
+from ner_experiments.config.row_settings import (
+    compared,
+    display_name,
+    distinguishing,
+    flat,
+    numeric,
+    settings,
+)
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.experiment_data import source
 from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name

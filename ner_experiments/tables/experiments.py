@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
+from ner_experiments.config.row_settings import joined, key, root
 from ner_experiments.config.stand_ins import declared
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.store import in_output_dir
@@ -97,12 +97,6 @@ def seeds_of_table(table: Table) -> tuple[int, ...]:
     return (spec.load(table.analysis) if table.analysis else table).seeds
 
 
-def as_override(key: str, numbers: Iterable[int]) -> str:
-    """The override that sets the seeds of a table or its looks, such as seeds=1,2,3."""
-    values = ",".join(map(str, numbers))
-    return f"{key}={values}" if "," in values else f"{key}=[{values}]"
-
-
 def output_dir(extra_overrides: Sequence[str]) -> Path:
     """The folder of runs that the overrides choose."""
     return Path(compose([item for item in extra_overrides if root(item) == "output_dir"]).output_dir)
@@ -135,23 +129,3 @@ def row_settings(name: str, label: str, overrides: Sequence[str]) -> tuple[str, 
     table = spec.load(name)
     (run,) = (row.run for row in table.rows if row.label == label)
     return joined(table.base, run or (), overrides)
-
-
-def run_command(*settings: str) -> str:
-    """The command that makes runs with these settings, for a shell."""
-    return shlex.join(["python", "run.py", "-m", *settings])
-
-
-def joined(*parts: Sequence[str]) -> tuple[str, ...]:
-    """All overrides in order; the last of several with the same key replaces the others."""
-    return tuple({key(item): item for part in parts for item in part}.values())
-
-
-def key(override: str) -> str:
-    """`layers` for layers=2, +layers=2 and ++layers=2."""
-    return override.partition("=")[0].lstrip("+~")
-
-
-def root(override: str) -> str:
-    """`data` for data=weibo, data.max_sentences=80 and data/any=thing."""
-    return key(override).replace("/", ".").partition(".")[0]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ner_experiments.config.row_settings import as_override, run_command
 from ner_experiments.runs.code import Code, conflicts
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.experiments import as_override, run_command
 from ner_experiments.tables.scores import Page
 from ner_experiments.xor.results import FILE, XorResults
 

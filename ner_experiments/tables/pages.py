@@ -6,16 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ner_experiments.config import safe_yaml
+from ner_experiments.config import plain_yaml
+from ner_experiments.config.choices import as_value
 from ner_experiments.config.compose import override_value
-from ner_experiments.config.conf import file_of
-from ner_experiments.config.row_settings import as_value
+from ner_experiments.config.config_dirs import file_of
+from ner_experiments.config.row_settings import joined, key, root
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.store import FindRuns, archives, corpora_in, in_output_dir
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import deviations, joined, key, output_dir, root
+from ner_experiments.tables.collecting import collect
+from ner_experiments.tables.experiments import deviations, output_dir
 from ner_experiments.tables.looks import at_looks
-from ner_experiments.tables.scores import Page, Result, collect, on_other_data
+from ner_experiments.tables.scores import Page, Result, on_other_data
 from ner_experiments.tables.spec import Table
 
 
@@ -140,7 +142,7 @@ def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
     rows = [joined(run_table.base, row.run or (), overrides) for row in run_table.rows]
     choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
     files = [file_of(f"data/{choice}") for choice in choices]
-    named = {str(safe_yaml.read_plain(path).get("name")) for path in files if path.exists()}
+    named = {str(plain_yaml.load(path).get("name")) for path in files if path.exists()}
     given = [item for row in rows for item in row if key(item) == "data.name"]
     return named | {str(override_value(item)) for item in given}
 

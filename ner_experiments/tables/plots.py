@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ner_experiments.config import row_settings
-from ner_experiments.config.row_settings import display_name, numeric, varying
+from ner_experiments.config.row_settings import display_name, joined, numeric, varying
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import CHUNK, Table
 from ner_experiments.view import cells, charts

@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import Difference
-from ner_experiments.config.safe_yaml import read_plain
+from ner_experiments.config import plain_yaml
+from ner_experiments.config.row_settings import run_command
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import archives
 from ner_experiments.tables import claims, registration, results_folder, verdicts
 from ner_experiments.tables.claims import Claim, Reference
-from ner_experiments.tables.experiments import identity_of, row_settings, run_command
+from ner_experiments.tables.experiments import identity_of, row_settings
 from ner_experiments.tables.registration import (
     FEWEST_SEEDS,
     FILE,
@@ -393,7 +394,7 @@ def registering_commit(family: Family, repository: Path) -> str | None:
         text = git(repository, "show", f"{commit}:{path}") or ""
         try:
             with as_file(io.BytesIO(text.encode())) as file:
-                papers = read_plain(file)["papers"]
+                papers = plain_yaml.load(file)["papers"]
         except (ValueError, TypeError, KeyError):  # an earlier file that is none
             continue
         if family.paper in papers and registration.digest(family.paper, papers[family.paper]) == family.hash:

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from ner_experiments.config.safe_yaml import read_plain
+from ner_experiments.config import plain_yaml
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.claims import HASH_LENGTH, SOME_ROWS, Claim, ClaimSource, Rung, parsed_side
@@ -104,7 +104,7 @@ class Family:
 
 def read(path: Path, ledger: Sequence[Claim]) -> tuple[Family, ...]:
     """The families of a registration. ValueError with file, paper, claim, rule and value if it breaks a rule."""
-    papers = parsed(read_plain(path), Registration, f"{path}").papers
+    papers = parsed(plain_yaml.load(path), Registration, f"{path}").papers
     return tuple(family(str(paper), entry, ledger, f"{path}: {paper}") for paper, entry in papers.items())
 
 

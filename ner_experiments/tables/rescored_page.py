@@ -13,7 +13,7 @@ from ner_experiments.analysis import statistics
 from ner_experiments.analysis.statistics import Summary
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.tables.claims import Claim
-from ner_experiments.tables.rescore import Change, Gold, Ranking, Rescored, RescoredRun, rankings
+from ner_experiments.tables.rescored import Change, Ranking, Rescored, RescoredRun, rankings
 from ner_experiments.tables.scores import Result
 from ner_experiments.utils.files import sha256
 from ner_experiments.view import cells, pages
@@ -28,12 +28,11 @@ class RescoredView:
     """The rows of a table under both golds, their ranks, the claims about them, and what could not be compared."""
 
     rescored: Rescored
-    gold: Gold
-    changes: Sequence[Change]
-    unchecked: Sequence[Claim]
+    changes: Sequence[Change] = ()
+    unchecked: Sequence[Claim] = ()
 
-    def markdown(self, command: str) -> str:
-        """The page; command: that which makes it."""
+    def markdown(self, command: str = "") -> str:
+        """The page; command: that which makes it, if the page names it."""
         return pages.page("rescored.md.j2", view=self, page=self.rescored.page, command=command)
 
     def json(self) -> str:
@@ -41,14 +40,14 @@ class RescoredView:
 
     def record(self) -> dict[str, Any]:
         """The content of the page by name."""
-        rescored, gold = self.rescored, self.gold
+        rescored = self.rescored
         return {
             "name": rescored.page.table.name,
             "deviations": list(rescored.page.deviations),
             "gold": {
-                "file": gold.path.name,
-                "sha256": sha256(gold.path),
-                "mentions": gold.types.total(),
+                "file": rescored.gold.name,
+                "sha256": sha256(rescored.gold),
+                "mentions": rescored.mentions,
                 "left_out": {test_set: it.left_out for test_set, it in rescored.projections.items()},
             },
             "rows": [
@@ -80,8 +79,13 @@ class RescoredView:
 
     @property
     def origin(self) -> str:
-        """A sentence on the runs: exploratory, unless they were registered, which other gold does not decide."""
+        """A sentence on the runs: exploratory, unless they were registered, which other gold does not decide.
+
+        Empty for files: nothing shows whether they were planned.
+        """
         runs = self.rescored.other.runs
+        if not self.rescored.projections:
+            return ""
         number = sum(bool(run.metrics.get("registration")) for run in runs)
         if not number:
             return "All runs and verdicts on this page are *exploratory*."
@@ -125,8 +129,10 @@ class RescoredView:
     @property
     def compared(self) -> str:
         """Paragraph on the gold file: its mentions, and the number of those that could not be compared."""
-        gold = self.gold
-        text = f"{gold.path.name} has {gold.types.total():,} gold mentions (SHA-256 `{sha256(gold.path)}`)."
+        gold = self.rescored.gold
+        text = f"{gold.name} has {self.rescored.mentions:,} gold mentions (SHA-256 `{sha256(gold)}`)."
+        if not self.rescored.projections:
+            return f"{text} All are compared."
         missing = sorted({it.left_out for it in self.rescored.projections.values()})
         predicted = sorted({number for _, row in self.rows for number in left_out(row).values()})
         if missing == predicted == [0]:

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Annotated
 
 from ner_experiments.analysis.archive import archive
-from ner_experiments.config.row_settings import as_value, is_number
+from ner_experiments.config.choices import as_value
+from ner_experiments.config.row_settings import is_number
 from ner_experiments.runs import store
 from ner_experiments.runs.store import RUNS, TABLE, without_folders
 from ner_experiments.tables import spec
+from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.origin import cost
 from ner_experiments.tables.pairs import published_best_holds
-from ner_experiments.tables.scores import Page, collect
+from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.checks import Count, Number, Rule, String, Text, Texts, are_counts, parsed

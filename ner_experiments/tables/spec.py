@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from ner_experiments.config.conf import PACKAGE
-from ner_experiments.config.safe_yaml import read_plain
+from ner_experiments.config import plain_yaml
+from ner_experiments.config.config_dirs import PACKAGE
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
 from ner_experiments.utils.checks import (
     Counts,
@@ -265,7 +265,7 @@ def alone_in_state(path: Path, _state: State) -> Table:
 @lru_cache(maxsize=1_000)
 def settings_in_state(path: Path, _state: State) -> dict[str, Any]:
     """The settings of a table as they are written, cached as `alone_in_state`."""
-    return checked(read_plain(path), Table, f"{path}")
+    return checked(plain_yaml.load(path), Table, f"{path}")
 
 
 def parsed_row(content: Any, place: str) -> Row:

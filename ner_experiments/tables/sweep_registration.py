@@ -8,34 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity
-from ner_experiments.config.safe_yaml import read_plain, to_yaml
-from ner_experiments.experiment_data import Fingerprints
-from ner_experiments.runs.artifacts import CONFIG
-from ner_experiments.runs.code import code_of
-from ner_experiments.runs.code import digest as code_digest
+from ner_experiments.config import plain_yaml
+from ner_experiments.config.row_settings import as_override
 from ner_experiments.runs.run import Run
-from ner_experiments.runs.status import planned_run, sweep_statuses
-from ner_experiments.tables.experiments import Experiment, as_override, deviations, experiments, root
 from ner_experiments.tables.pairs import Pair, compare_all
 from ner_experiments.tables.registration import FILE, digest, unrecorded
 from ner_experiments.tables.scores import Page, Result, at_seeds, named_seeds
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.checks import Number, Positive, Seeds, String, Text, keys, parsed
-from ner_experiments.utils.files import atomic_write, json_digest
-from ner_experiments.utils.locks import hold_lock
-from ner_experiments.utils.text import did_you_mean, listed
+from ner_experiments.utils.files import json_digest
+from ner_experiments.utils.text import listed
 from ner_experiments.view import cells
 
-FEWEST_SEEDS = 2
-"""The fewest with which Welch's test has a variance; a claim of a paper needs `registration.FEWEST_SEEDS`."""
 TEST = "Welch's t-test over seeds, two-sided"
 WHEN = "registered"
 """The entry with the time of registering; all others are what is registered."""
@@ -117,98 +107,8 @@ class Registration:
 # Before the runs
 
 
-def place(table: Table, extra_overrides: Sequence[str], output: Path) -> Path:
-    """The file of a sweep's registration; a table has one for each choice of settings that are not its own."""
-    return file_of(table.name, deviations(table, extra_overrides), output)
-
-
 def file_of(name: str, others: Sequence[str], output: Path) -> Path:
     return output / "sweeps" / (f"{name}-{json_digest(sorted(others))[:8]}" if others else name) / FILE
-
-
-def register(
-    table: Table, extra_overrides: Sequence[str], seeds: Sequence[int], primary: str, output: Path
-) -> Registration:
-    """Write the registration of a sweep, or return the one written before if it says the same.
-
-    Raises ValueError for what cannot be registered: too few rows or seeds, no primary comparison, runs that were begun
-    before, and anything else than was registered.
-    """
-    if table.analysis:
-        raise ValueError(f"sweep.register: {table.name} has no runs; register table={table.analysis}")
-    if table.looks:
-        rule = f"a registration has a fixed number of seeds, and {table.name} has sweep.looks"
-        raise ValueError(f"sweep.register: {rule}; choose one of them")
-    if len(seeds) < FEWEST_SEEDS:
-        raise ValueError(
-            f"sweep.register: a test over seeds takes {FEWEST_SEEDS} of each row or more, got {len(seeds)}"
-        )
-    rows = experiments(table, extra_overrides)
-    a, b = primary_of(table.name, [it.row.label for it in rows], primary)
-    fingerprint = Fingerprints()
-    asked = Registration(
-        registered=datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
-        name=table.name,
-        rows=tuple(
-            RegisteredRow(
-                label=it.row.label,
-                settings=" ".join(item for item in it.overrides if root(item) not in NOT_THE_EXPERIMENT),
-                identity=identity(it.cfg, fingerprint(it.cfg)),
-                code=code_digest(code_of(it.cfg)),
-            )
-            for it in rows
-        ),
-        seeds=tuple(sorted(seeds)),
-        primary=Primary(a, b),
-        analysis=Analysis(TEST, ALPHA, table.smallest_effect),
-    )
-    path = place(table, extra_overrides, output)
-    with hold_lock(path.parent, wait=True):
-        if not path.exists():
-            refuse_begun(table, rows, seeds, output)
-            content = {name: value for name, value in asdict(asked).items() if name in keys(Registration)}
-            with atomic_write(path) as part:
-                part.write_text(to_yaml(content), encoding="utf-8")
-        found = read(path)
-        if changed := [name for name, value in asked.fixed.items() if found.fixed[name] != value]:
-            raise ValueError(
-                f"{path}: its {listed(changed)} cannot change after registering (rows: their settings, data and "
-                f"code); {way_out(table, seeds)}"
-            )
-    return found
-
-
-def primary_of(name: str, labels: Sequence[str], primary: str) -> tuple[str, str]:
-    """The rows of the primary comparison: those that `primary` names as "A - B", or the only two."""
-    pairs = {f"{a} - {b}": (a, b) for a in labels for b in labels if a != b}
-    if not pairs:
-        raise ValueError(f"sweep.register: a registration compares rows, and {name} has only one")
-    if primary and primary not in pairs:
-        raise ValueError(
-            f"sweep.primary={primary}: expected two rows of {name}, such as sweep.primary='{next(iter(pairs))}'"
-            f"{did_you_mean(primary, pairs)}"
-        )
-    if not primary and len(labels) > 2:
-        raise ValueError(
-            f"sweep.register: {name} has {len(labels)} rows; name the two whose difference is tested, such as "
-            f"sweep.primary='{next(iter(pairs))}'"
-        )
-    return pairs[primary or f"{labels[0]} - {labels[1]}"]
-
-
-def refuse_begun(table: Table, rows: Sequence[Experiment], seeds: Sequence[int], output: Path) -> None:
-    """Raise ValueError if a run was begun, by whatever code: what it has shown may be why it is registered."""
-    planned = [
-        replace(planned_run(it.row.label, it.cfg), seed=seed, reuse="any") for it in rows for seed in seeds
-    ]
-    statuses = sweep_statuses(planned, output)
-    begun = [it for it in statuses if it.folder and (Path(it.folder) / CONFIG).exists()]
-    if begun:
-        more = f" and {len(begun) - 1} more" if len(begun) > 1 else ""
-        raise ValueError(
-            f"sweep.register: {begun[0].folder}{more} of these runs were begun before, so they cannot be registered; "
-            f"register new seeds: {new_seeds(table, seeds)}"
-        )
 
 
 def new_seeds(table: Table, seeds: Sequence[int]) -> str:
@@ -225,7 +125,7 @@ def way_out(table: Table, seeds: Sequence[int]) -> str:
 
 def read(path: Path) -> Registration:
     """The registration of a file. ValueError with file, rule and value for any other content."""
-    content = read_plain(path)
+    content = plain_yaml.load(path)
     name = digest(str(content.get("name")), content) if isinstance(content, dict) else ""
     found = parsed(content, Registration, f"{path}", path=path, hash=name)
     if unknown := [label for label in found.labels if label not in found.by_label]:

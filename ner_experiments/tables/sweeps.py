@@ -19,13 +19,13 @@ from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search
 from ner_experiments.config.compose import compose, jobs, override_value, resolved
 from ner_experiments.config.identity import KNOBS, NOT_THE_EXPERIMENT, as_numbers
-from ner_experiments.config.row_settings import labels, settings, varying
-from ner_experiments.config.safe_yaml import to_yaml
+from ner_experiments.config.plain_yaml import to_yaml
+from ner_experiments.config.row_settings import as_override, joined, key, labels, root, settings, varying
 from ner_experiments.runs.run import log_once
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import as_override, joined, key, output_dir, root
+from ner_experiments.tables.collecting import collect
+from ner_experiments.tables.experiments import output_dir
 from ner_experiments.tables.looks import at_looks
-from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.locks import hold_lock

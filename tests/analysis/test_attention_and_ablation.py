@@ -20,7 +20,7 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.runs.predictions import read
 from ner_experiments.tables import spec
-from ner_experiments.tables.scores import collect
+from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.table_view import TableView
 
 

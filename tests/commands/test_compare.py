@@ -1,7 +1,11 @@
 """`ner-experiments compare`: each option once, each message, and the same statistics as the table of a sweep."""
 
+import json
+import os
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ from in_process import Ner
 from toy_rows import TEST, TOY, finish
 
 from ner_experiments.config.compose import jobs
+from ner_experiments.config.config_dirs import PACKAGE
 from ner_experiments.data.tags import encode
 from ner_experiments.tables import sweeps
 
@@ -56,7 +61,7 @@ def test_files_are_the_seeds_of_systems(ner: Ner) -> None:
     assert other["files"] == {seed: f"b/run{seed}.conll" for seed in ("1", "2", "10")}
     assert one["measured"]["n"] == 3
     assert one["counts"]["10"]["gold"] == found["gold"]["mentions"]
-    assert found["signature"].startswith("strict|conlleval|tokens|types:3|gold:")
+    assert found["signature"].startswith("strict|conlleval|characters|types:3|gold:")
     assert found["verdict"].startswith("By F1 over 3 seeds, a is ahead of b")
 
 
@@ -120,10 +125,12 @@ def test_missing_sentences_and_the_signature(ner: Ner) -> None:
     (counts,) = found["systems"][0]["counts"].values()
     assert counts["correct"] == counts["predicted"] == counts["gold"] - 1
     assert "part.conll: missing sentences, counted as without a prediction: 1" in found["notes"]
-    signature = found["signature"].replace("|types:3|", "|types:4|")
+    signature = found["signature"].replace("|missing:empty|", "|")
     same = ("compare", *GOLD, "a=gold.conll", "--signature")
-    assert f1(ner.json(*same, found["signature"])) == [100.0]
-    assert "; they differ in types:3" in ner.error(*same, signature)
+    assert f1(ner.json(*same, signature)) == [100.0]
+    assert "; they differ in missing:empty, types:3, types:4" in ner.error(
+        *same, found["signature"].replace("|types:3|", "|types:4|")
+    )
 
 
 def test_other_outputs(ner: Ner) -> None:
@@ -148,12 +155,140 @@ def test_an_article_of_single_files_says_what_their_scores_rest_on(ner: Ner) -> 
     table, methods = (Path(f"out/{name}.tex").read_text() for name in ("table", "methods"))
     assert "F1 in percent on My Corpus, of single files." in table
     assert table.count(r"\textbf{100.00}") == 2
-    for text in (
-        "a and b: p $",
-        "such as 'x' (LOC), counted as spurious: 1.",
-        "by the characters of mentions",
-    ):
+    for text in ("a and b: p $", "such as 'x' (LOC), counted as spurious: 1."):
         assert text.replace("$", "= " if "p = " in methods else "< ") in methods.replace("$<$", "<")
+
+
+PROBABLE: list[dict[str, Any]] = [
+    {"text": "Ann Lee met Ann", "entities": [[0.9, 0, 7, "PER"], [0.4, 12, 15, "PER"]]},
+    {"text": "in Rome", "entities": [[0.8, 3, 7, "LOC"], [0.2, 0, 2, "LOC"]]},
+]
+"""Records of mentions, each with its probability."""
+
+
+def probable(form: str) -> str:
+    """The records in a form that tools write."""
+    if form == "columns":
+        return "Ann 0.9 B-PER\nLee 0.9 I-PER\nmet _ O\nAnn 0.4 B-PER\n\nin 0.2 B-LOC\nRome 0.8 B-LOC\n"
+    records = []
+    for it in PROBABLE:
+        entities = []
+        for probability, start, end, type_ in it["entities"]:
+            surface, before = it["text"][start:end], it["text"][:start]
+            if form == "answers":
+                place: dict[str, Any] = {"text": surface}
+            elif form == "tokens":
+                start = len(before.split())
+                place = {"start": start, "end": start + len(surface.split())}
+            else:
+                place = {"start": start, "end": end}
+            entities.append({"label": type_, "score": probability, **place})
+        text = {"tokens": it["text"].split()} if form == "tokens" else {"text": it["text"]}
+        records.append({**text, "entities": entities})
+    return "".join(f"{json.dumps(it)}\n" for it in records)
+
+
+@pytest.mark.parametrize("form", ["characters", "tokens", "answers", "columns"])
+def test_calibration_of_probabilities(ner: Ner, form: str) -> None:
+    Path("small.conll").write_text("Ann B-PER\nLee I-PER\nmet O\nAnn O\n\nin O\nRome B-LOC\n")
+    Path("file").write_text(probable(form))
+    files = ["--gold", "small.conll", "a=file"]
+    files += ["--columns", "word=0,probability=1,tag=2"] if form == "columns" else []
+    (row,) = ner.json("errors", *files)["rows"]
+    found = {round(it["mean"], 6): (it["count"], it["correct"]["value"]) for it in row["calibration"]["bins"]}
+    assert found == {0.2: (1, 0.0), 0.4: (1, 0.0), 0.8: (1, 1.0), 0.9: (1, 1.0)}
+    assert row["calibration"]["error"]["value"] == pytest.approx((0.2 + 0.4 + 0.2 + 0.1) / 4)
+    ner("compare", *files, "--report", "pages")
+    assert "Expected calibration error" in Path("pages/system-1.html").read_text()
+
+
+def test_probabilities_of_a_run_and_scores_that_are_none(ner: Ner) -> None:
+    folder = Path("row/seed-1/predictions")
+    folder.mkdir(parents=True)
+    (folder / "test.conll").write_text("ann B-PER B-PER\nlee B-PER O\n\nis O B-LOC\n", encoding="utf-8")
+    (folder / "test.probabilities").write_text("0.75\n0.25\n")
+    found = ner.json("errors", "run=row/seed-1")["rows"][0]["calibration"]
+    assert [(it["mean"], it["correct"]["value"]) for it in found["bins"]] == [(0.25, 0.0), (0.75, 1.0)]
+    (folder / "test.probabilities").write_text("0.75\n\n")
+    assert "expected a probability for each mention of test.conll" in ner.error("compare", "run=row/seed-1")
+    Path("logits.jsonl").write_text(
+        '{"text": "ann", "entities": [{"text": "ann", "label": "PER", "score": 7.5}]}\n'
+    )
+    Path("ann.conll").write_text("ann B-PER\n")
+    notes = ner.json("compare", "--gold", "ann.conll", "a=logits.jsonl")["notes"]
+    assert "logits.jsonl: its scores are no probabilities, such as 7.5, and are not read" in notes
+
+
+def test_files_are_rescored_as_compare_scores_them(ner: Ner) -> None:
+    Path("other.conll").write_text(
+        re.sub("-LOC", "-GPE", Path("gold.conll").read_text()).replace("B-PER", "O", 1)
+    )
+    files = (A, B, "--map", "GPE=LOC")
+    own, other = (
+        f1(ner.json("compare", A, B, *GOLD)),
+        f1(ner.json("compare", *files, "--gold", "other.conll")),
+    )
+    found = ner.json("rescore", *files, "--own-gold", "gold.conll", "--gold", "other.conll")
+    assert [it["own"]["mean"] for it in found["rows"]] == pytest.approx(own)
+    assert [it["other"]["mean"] for it in found["rows"]] == pytest.approx(other)
+    page = ner("rescore", "a=both.txt", "--gold", "other.conll", "--map", "GPE=LOC")
+    assert "other.conll has " in page
+    assert "All are compared." in page
+    assert "--map GPE: no file has" in ner.error("rescore", "a=both.txt", "--map", "GPE=LOC", *GOLD)
+    assert "or of `rescore` with --own-gold" in ner.error("rescore", A, *GOLD)
+    assert ner.error("rescore", "xor", "--missing", "empty", *GOLD).startswith(
+        "--missing belongs to files of"
+    )
+
+
+def test_files_with_the_header_of_gold_have_their_tags_in_its_column(ner: Ner) -> None:
+    """As those of HIPE: `_` in columns that are not annotated, comments, and an empty field for O."""
+    head = "TOKEN\tNE-COARSE-LIT\tNE-NESTED\tMISC\n# language = en\n"
+    Path("hipe.tsv").write_text(f"{head}Ann\tB-pers\tO\tEndOfLine\nis\tO\tO\t_\n")
+    Path("ours.tsv").write_text(f"{head}Ann\tB-pers\t_\t_\nis\t\t_\tNoSpaceAfter\n")
+    found = ner.json("compare", "--gold", "hipe.tsv", "a=ours.tsv")
+    assert f1(found) == [100.0]
+    assert "ours.tsv: empty tags read as O: 1" in found["notes"]
+
+
+def test_mentions_outside_the_tags_of_tokens_are_apart_in_json(ner: Ner) -> None:
+    Path("nested.jsonl").write_text(
+        '{"tokens": ["ann", "lee"], "entities": [[0, 2, "PER"], [1, 2, "LOC"]]}\n'
+    )
+    Path("flat.conll").write_text("ann B-PER\nlee I-PER\n")
+    others = [{"text": "lee", "type": "LOC", "gold": True, "predicted": [False]}]
+    (wrong,) = ner.json("errors", "--gold", "nested.jsonl", "a=flat.conll")["rows"][0]["sentences"]
+    (case,) = ner.json("cases", "--gold", "nested.jsonl", "a=flat.conll")["cases"]
+    for found in (wrong, case):
+        assert (found["words"], found["gold"]) == (["ann", "lee"], ["B-PER", "I-PER"])
+        assert found["others"] == others
+    assert (wrong["predicted"], case["predicted"]) == ({"1": ["B-PER", "I-PER"]}, [["B-PER", "I-PER"]])
+
+
+HEAVY = ("torch", "lightning", "hydra", "omegaconf", "numba", "torchmetrics", "wandb", "seqeval", "pandas")
+
+
+def test_files_need_none_of_the_heavy_libraries(ner: Ner) -> None:
+    files = [*GOLD, A, B]
+    commands = [
+        ["compare", *files, "--train", "train.conll"],
+        *(["compare", *files, f"--{output}", "out"] for output in ("report", "paper", "publish")),
+        *([command, *files] for command in ("errors", "cases")),
+        ["rescore", *files, "--own-gold", "gold.conll"],
+    ]
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({HEAVY}))\n"
+        "from ner_experiments.main import cli\n"
+        f"assert not any(map(cli, {commands}))\n"
+        "sys.exit(cli(['errors', 'outputs/row/seed-1']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "ner-experiments errors: it needs the module hydra, which is not installed: pip install ner-experiments\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,7 +307,7 @@ a=scores --gold gold.conll -> is neither O nor one of B-, I- followed by a type;
 a=a/seed-1.conll --gold nothing -> nothing: there is no such file
 a=a/seed-1.conll --gold empty -> empty: test has no sentence
 a=low.conll --gold gold.conll -> low.conll: its types are loc, org, per, those of gold LOC, ORG, PER; --map loc=LOC
-a=a/seed-1.conll -> without gold tags beside those of predictions, state the gold file, as in `compare
+a=a/seed-1.conll -> without gold tags beside those of predictions, state the gold file with --gold, or of `rescore`
 a=some.jsonl -> some.jsonl: it is no file of columns, which can have gold beside predictions: state the gold
 a=both.txt b=less.txt -> both.txt and less.txt have 31 and 30 sentences: state the gold file with --gold
 a=c/both.txt b=wrong.txt -> c/both.txt:1 and wrong.txt:1 have another gold: state the gold file with --gold

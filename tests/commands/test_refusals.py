@@ -161,7 +161,7 @@ def test_files_of_a_cluster_are_not_looked_for_before_a_search(
 
 def test_every_input_that_names_a_place_is_checked() -> None:
     from ner_experiments.config.compose import resolved
-    from ner_experiments.config.conf import CONF
+    from ner_experiments.config.config_dirs import CONF
     from ner_experiments.config.identity import inputs
     from ner_experiments.data.needed_files import INPUTS
 

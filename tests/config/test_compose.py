@@ -9,8 +9,8 @@ from ner_experiments.config import conf
 from ner_experiments.config.choices import merged
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.row_settings import joined
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import joined
 
 OTHERS = (
     [],

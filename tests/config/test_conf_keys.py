@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from places import ROOT
 
 from ner_experiments.config.choices import merged
-from ner_experiments.config.conf import CONF
+from ner_experiments.config.config_dirs import CONF
 
 CHOICES = sorted(
     path.relative_to(CONF).with_suffix("").as_posix()

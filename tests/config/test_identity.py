@@ -11,7 +11,8 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config.choices import merged
-from ner_experiments.config.conf import CONF, hydra_context
+from ner_experiments.config.conf import hydra_context
+from ner_experiments.config.config_dirs import CONF
 from ner_experiments.config.identity import counted, identity, run_folder
 
 

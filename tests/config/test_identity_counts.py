@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from ner_experiments.commands.smoke import FORMATS as WRITERS
 from ner_experiments.commands.smoke import write_bert, write_gazetteer, write_vectors
 from ner_experiments.config.choices import merged
-from ner_experiments.config.conf import names
+from ner_experiments.config.config_dirs import names
 from ner_experiments.config.identity import identity
 from ner_experiments.data import toy
 from ner_experiments.data.corpus import load

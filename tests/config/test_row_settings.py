@@ -6,6 +6,7 @@ from ner_experiments.config.row_settings import (
     compared,
     differing,
     distinguishing,
+    joined,
     labels,
     numeric,
     settings,
@@ -13,7 +14,6 @@ from ner_experiments.config.row_settings import (
     varying,
 )
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import joined
 
 COMPARED = {
     "huang2015_table2": ["data", "direct", "model", "decoder", "words"],

@@ -20,10 +20,10 @@ from safetensors.torch import save_file
 from ner_experiments import build, train
 from ner_experiments.analysis.archive import archive
 from ner_experiments.build import load_with_corpus
-from ner_experiments.config import safe_yaml
+from ner_experiments.config import plain_yaml, safe_yaml
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import results_folder, scores, spec
+from ner_experiments.tables import collecting, results_folder, spec
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_an_archived_table_executes_and_looks_up_nothing(tmp_path: Path, mark: P
     """The overrides that its page is made with are composed again; for table 5 that reads the corpus."""
     cfg = configure("data._target_=os.system", f"+data._args_=[touch {mark}]")
     with pytest.raises(ValueError, match=r"the corpus: data._target_: a run may name .* got 'os.system'"):
-        scores.figures_by_seed(spec.CHUNK, {}, cfg.data)
+        collecting.figures_by_seed(spec.CHUNK, {}, cfg.data)
     about = {"table": "li2020_table5", "overrides": ["data.folder=${oc.env:SECRET}"]}
     (tmp_path / "table.json").write_text(json.dumps(about))
     with pytest.raises(
@@ -223,9 +223,9 @@ import sys
 from pathlib import Path
 import yaml
 yaml.__with_libyaml__ = False
-from ner_experiments.config import safe_yaml
-assert issubclass(safe_yaml.Loader, yaml.SafeLoader)
-print(safe_yaml.load(Path(sys.argv[1])))
+from ner_experiments.config import plain_yaml
+assert issubclass(plain_yaml.Loader, yaml.SafeLoader)
+print(plain_yaml.load(Path(sys.argv[1])))
 """
 
 
@@ -237,8 +237,8 @@ def test_configs_are_read_as_omegaconf_reads_them_with_and_without_libyaml(tmp_p
         [sys.executable, "-c", WITHOUT_LIBYAML, str(path)], capture_output=True, text=True, check=True
     )
     expected = OmegaConf.to_container(OmegaConf.create(text))
-    assert issubclass(safe_yaml.Loader, yaml.CSafeLoader)
-    assert safe_yaml.load(path) == expected
+    assert issubclass(plain_yaml.Loader, yaml.CSafeLoader)
+    assert plain_yaml.load(path) == expected
     assert done.stdout == f"{expected}\n"
 
 

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from ner_experiments.build import batches, build, build_encoder
 from ner_experiments.commands.smoke import write_vectors
-from ner_experiments.config.conf import names
+from ner_experiments.config.config_dirs import names
+from ner_experiments.config.row_settings import joined
 from ner_experiments.data import toy
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
@@ -33,7 +34,7 @@ from ner_experiments.export.formats import FORMATS, Format, Outputs
 from ner_experiments.export.inputs import REFUSED, check_exportable, random_sentences, settings
 from ner_experiments.export.traceable import traceable
 from ner_experiments.modules.peephole import PeepholeLSTM
-from ner_experiments.tables.experiments import compose, joined
+from ner_experiments.tables.experiments import compose
 from ner_experiments.tagger import Tagger
 
 MODELS = names("model")

@@ -15,7 +15,8 @@ from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.code import code_of, digest
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.tables import spec
-from ner_experiments.tables.scores import Page, collect
+from ner_experiments.tables.collecting import collect
+from ner_experiments.tables.scores import Page
 
 TABLE = "yang2020_table12"
 TOY = ["data=toy_zh", "data.sentences={train: 20, dev: 5, test: 30}"]

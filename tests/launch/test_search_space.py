@@ -10,7 +10,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from ner_experiments.config import launch_settings
 from ner_experiments.config.compose import jobs
-from ner_experiments.config.conf import CONF, names
+from ner_experiments.config.config_dirs import CONF, names
 from ner_experiments.config.job import CommandLine
 from ner_experiments.launch import search_space
 from ner_experiments.launch.search import expanded, planned

@@ -12,7 +12,7 @@ from places import CONF
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from ner_experiments.config.conf import names
+from ner_experiments.config.config_dirs import names
 
 MODELS = names("model")
 INPUT_SIZE = 5

@@ -13,7 +13,7 @@ from ner_experiments.main import cli
 from ner_experiments.report import write
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import scores as figures
+from ner_experiments.tables import collecting
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.view.table import Grid
 
@@ -166,4 +166,4 @@ def test_archived_runs_are_refused_where_weights_are_needed() -> None:
     with pytest.raises(
         ValueError, match="parts of a model are measured on its weights, and archived runs have none"
     ):
-        figures.figures_by_seed("chunk", {1: ArchivedRun(path, content["metrics"], content)}, None)
+        collecting.figures_by_seed("chunk", {1: ArchivedRun(path, content["metrics"], content)}, None)

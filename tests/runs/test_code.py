@@ -11,12 +11,12 @@ import pytest
 from ner_experiments.config import config_dirs, safe_yaml
 from ner_experiments.config.choices import merged
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import PACKAGE, names
+from ner_experiments.config.config_dirs import PACKAGE, names
 from ner_experiments.launch.sweeper import show_table
 from ner_experiments.report import own_runs
 from ner_experiments.runs import code, status
 from ner_experiments.runs.progress import CHECKPOINT
-from ner_experiments.tables.scores import collect
+from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.sweeps import of_jobs
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.train import train

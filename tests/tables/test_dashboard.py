@@ -16,7 +16,8 @@ from in_process import Ner
 from omegaconf import OmegaConf
 
 from ner_experiments.commands import dashboard
-from ner_experiments.config.identity import experiment, flat
+from ner_experiments.config.identity import experiment
+from ner_experiments.config.row_settings import flat
 from ner_experiments.main import cli
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.tables import experiments, spec

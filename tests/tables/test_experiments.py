@@ -9,14 +9,16 @@ from tiny_runs import METRICS
 from toy_rows import TABLE, TEST, TOY, finish, page_of
 
 from ner_experiments.config.identity import identity, run_folder
+from ner_experiments.config.row_settings import joined
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.store import Archive, in_output_dir
 from ner_experiments.tables import results_folder, spec
-from ner_experiments.tables.experiments import compose, deviations, experiments, joined, unfinished
+from ner_experiments.tables.collecting import collect
+from ner_experiments.tables.experiments import compose, deviations, experiments, unfinished
 from ner_experiments.tables.pairs import compare_rows
-from ner_experiments.tables.scores import Page, collect
+from ner_experiments.tables.scores import Page
 from ner_experiments.tables.table_view import TableView
 
 

@@ -9,8 +9,9 @@ from toy_rows import TOY, finish
 
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.tables import sweeps
+from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.looks import at_looks, decide
-from ner_experiments.tables.scores import Page, collect
+from ner_experiments.tables.scores import Page
 from ner_experiments.tables.table_view import TableView
 
 pytestmark = pytest.mark.usefixtures("elsewhere")

@@ -15,10 +15,11 @@ from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
 from ner_experiments.runs.store import FindRuns, corpora_in
 from ner_experiments.tables import spec
+from ner_experiments.tables.collecting import collect, find
 from ner_experiments.tables.experiments import experiments
 from ner_experiments.tables.pages import Source, corpora, in_run_folders, on_archived_data, page_of, pages
 from ner_experiments.tables.reproducibility import reproducibility
-from ner_experiments.tables.scores import Page, Result, collect, find
+from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.table_view import TableView
 
 TABLE = spec.load("yang2020_table13")

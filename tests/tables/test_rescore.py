@@ -21,7 +21,7 @@ from ner_experiments.config.compose import jobs
 from ner_experiments.data.tags import convert
 from ner_experiments.runs.archived_run import TAGS
 from ner_experiments.tables import claims, sweeps
-from ner_experiments.tables.rescore import kendall
+from ner_experiments.tables.rescored import kendall
 
 STACKED, RESIDUAL, DEEP = ("stacked, 2 layers", "residual, 2 layers", "residual, 4 layers")
 SETTINGS = {
@@ -191,7 +191,7 @@ def test_what_cannot_be_compared_is_counted(outputs: Path, tmp_path: Path, ner: 
         expected = [100 * f1_score(kept, predicted(n)[:-2]) for n in WRONG[row["label"]]]
         assert [*row["other_scores"].values()] == pytest.approx(expected)
     moved = outputs.rename(outputs.with_name("elsewhere"))
-    others = ["--columns", "tag=2", "--output", str(moved)]
+    others = ["--gold-columns", "tag=2", "--output", str(moved)]
     page = ner("rescore", TABLE, *TOY, "--gold", str(gold), *others)
     (command,) = re.findall("Made by `ner-experiments (.*)`", page)
     assert ner(*shlex.split(command)) == page
@@ -355,7 +355,7 @@ def test_columns_of_the_gold_file_are_chosen(outputs: Path, tmp_path: Path, gold
     lines = [" ".join(reversed(line.split(" "))) for line in gold.read_text(encoding="utf-8").split("\n")]
     turned = tmp_path / "turned.txt"
     turned.write_text("\n".join(lines), encoding="utf-8")
-    assert rescored(turned, ner, "--columns", "word=2,tag=0")["rows"] == expected
+    assert rescored(turned, ner, "--gold-columns", "word=2,tag=0")["rows"] == expected
 
 
 def test_a_sweep_is_rescored(tmp_path: Path, gold: Path, monkeypatch: pytest.MonkeyPatch, ner: Ner) -> None:

@@ -12,7 +12,8 @@ from toy_rows import TOY, page_of
 
 from ner_experiments.runs import store
 from ner_experiments.tables import origin, results_folder, spec
-from ner_experiments.tables.scores import Page, collect
+from ner_experiments.tables.collecting import collect
+from ner_experiments.tables.scores import Page
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import pytest
 from omegaconf import OmegaConf
 from places import ROOT
 
+from ner_experiments.config.row_settings import joined
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import compose, experiments, joined
+from ner_experiments.tables.experiments import compose, experiments
 
 NAMES = spec.names()
 

@@ -21,8 +21,8 @@ from toy_rows import TOY, finish
 
 from ner_experiments.config.compose import jobs
 from ner_experiments.main import cli
-from ner_experiments.tables import spec, sweep_registration, sweeps
-from ner_experiments.tables.scores import collect
+from ner_experiments.tables import registering, spec, sweep_registration, sweeps
+from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.sweep_registration import Registration
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -37,7 +37,7 @@ def register(seeds: str = "1,2,3", layers: str = "2,3", primary: str = "", name:
     overrides = [*FIXED, f"layers={layers}", f"seed={seeds}"]
     asked = sweeps.of_jobs(jobs(overrides), name, overrides)
     table = sweeps.record(asked, OUTPUT)
-    return sweep_registration.register(table, [], asked.seeds, primary, OUTPUT)
+    return registering.register(table, [], asked.seeds, primary, OUTPUT)
 
 
 def finish_row(layers: int, name: str, first: int = 1, **more: Any) -> list[Path]:
@@ -172,7 +172,7 @@ def test_a_table_is_registered_for_each_choice_of_settings(
     monkeypatch.setattr(spec, "SWEEPS", tmp_path / "mine")
     other = ["optimizer.lr=0.02"]
     registrations = {
-        tuple(others): sweep_registration.register(
+        tuple(others): registering.register(
             spec.load("depth"), others, [1, 2, 3], "3 layers - 2 layers", OUTPUT
         )
         for others in ([], other)
@@ -186,7 +186,7 @@ def test_a_table_is_registered_for_each_choice_of_settings(
     assert "Registered: 3 layers - 2 layers, seeds 1, 2 and 3 (" in ner("table", "depth", *other)
     registrations[tuple(other)].path.unlink()
     with pytest.raises(ValueError, match=r"register new seeds: seeds=4,5,6$"):
-        sweep_registration.register(spec.load("depth"), other, [1, 2, 3], "", OUTPUT)
+        registering.register(spec.load("depth"), other, [1, 2, 3], "", OUTPUT)
 
 
 def test_seeds_added_later_are_named_and_left_out(ner: Ner) -> None:

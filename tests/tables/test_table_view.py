@@ -19,8 +19,9 @@ from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
+from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.pairs import compare_rows
-from ner_experiments.tables.scores import Page, Result, collect
+from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.table_view import ORACLE_EPOCH, TableView
 
 FIGURES = ("markdown", "latex", "report")

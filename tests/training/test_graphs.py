@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 
 from ner_experiments import train as training
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import names
+from ner_experiments.config.config_dirs import names
 from ner_experiments.config.values import check_experiment
 from ner_experiments.data.corpus import load
 from ner_experiments.data.encoder import Batch, EncodedSplit

@@ -11,8 +11,7 @@ from in_process import Ner
 from torch import Tensor, nn
 
 from ner_experiments.commands.xor import requested_architectures
-from ner_experiments.config.conf import CONF, names
-from ner_experiments.config.config_dirs import VARIABLE
+from ner_experiments.config.config_dirs import CONF, VARIABLE, names
 from ner_experiments.main import cli
 from ner_experiments.modules.softmax import Softmax
 from ner_experiments.xor import experiment

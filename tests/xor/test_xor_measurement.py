@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 
 from ner_experiments.build import build, load
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context, names
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.config_dirs import names
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.experiment_data import make_encoder
 from ner_experiments.tagger import Tagger
