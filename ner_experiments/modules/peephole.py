@@ -1,6 +1,8 @@
 """The LSTM with peepholes of Huang, Xu & Yu (2015), a `recurrent.Cell` like `nn.LSTM`."""
 
-from typing import Literal
+from __future__ import annotations
+
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -30,6 +32,17 @@ class PeepholeLSTM(nn.Module):
         for layer in self.layers:
             x = layer(x, lengths, backwards=backwards)
         return x
+
+    def with_backward(
+        self, backward: PeepholeLSTM, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "directions batch time out"]:
+        """States of this one and of another one that reads backward, computed at once: half as many launches."""
+        states = x[None]
+        for pair in zip(self.layers, backward.layers, strict=True):
+            parts = (cast("PeepholeLayer", layer).weights() for layer in pair)
+            weights = Weights(*map(torch.cat, zip(*parts, strict=True)))
+            states = lstm_states(states, lengths, weights, backwards=(False, True)).squeeze(3)
+        return states
 
 
 class PeepholeLayer(nn.Module):

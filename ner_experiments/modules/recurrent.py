@@ -57,6 +57,21 @@ def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Te
     return x
 
 
+@singledispatch
+def run_together(
+    forward: nn.Module, backward: nn.Module, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, "directions batch time out"] | None:
+    """States of two cells, of which the second reads backward, computed at once; None where that is no faster."""
+    return None
+
+
+@run_together.register
+def _(
+    forward: PeepholeLSTM, backward: PeepholeLSTM, x: Tensor, lengths: Tensor
+) -> Float[Tensor, "directions batch time out"] | None:
+    return None if x.is_cpu else forward.with_backward(backward, x, lengths)
+
+
 def weights_of(cell: nn.LSTM) -> Iterator[lstm.Weights]:
     """Weights of each layer, as one unit in one direction."""
     for input_weight, state_weight, input_bias, state_bias in cell.all_weights:
@@ -95,6 +110,9 @@ class BiRNN(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
+        together = run_together(self.left_to_right.cell, self.right_to_left.cell, x, lengths)
+        if together is not None:
+            return torch.cat([*together], dim=-1)
         forward = self.left_to_right(x, lengths)
         return torch.cat([forward, self.right_to_left(x, lengths, backwards=True)], dim=-1)
 

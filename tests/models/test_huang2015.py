@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ner_experiments.data.batches import TokenTotal
 from ner_experiments.data.indexed_text import IndexedText
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.modules import recurrent
 from ner_experiments.modules.direct import SparseScores
 from ner_experiments.modules.peephole import PeepholeLayer, PeepholeLSTM
 from ner_experiments.modules.recurrent import BiRNN
@@ -60,7 +61,12 @@ def test_peephole_lstm_is_equation_3_and_padding_changes_nothing(num_layers: int
     assert_same(unpadded, torch.cat(expected), [*xs, *lstm.parameters()])
 
 
-def test_a_bidirectional_layer_of_peephole_lstms_is_equation_3_both_ways():
+@pytest.mark.parametrize("together", [False, True], ids=["as on a CPU", "as on a GPU"])
+def test_a_bidirectional_layer_of_peephole_lstms_is_equation_3_both_ways(
+    together: bool, monkeypatch: pytest.MonkeyPatch
+):
+    if together:
+        monkeypatch.setattr(recurrent, "run_together", PeepholeLSTM.with_backward)
     xs = [x.requires_grad_() for x in sentences()]
     rnn = BiRNN(input_size=3, hidden_size=5, cell=PeepholeLSTM).double()
     large_weights(rnn)
