@@ -116,14 +116,6 @@ def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
     assert found["summary"]["protocol/selection"] == selection
 
 
-def test_the_protocol_says_that_test_was_scored_after_each_epoch(tmp_path: Path) -> None:
-    overrides = ["logger=tensorboard", "audit.test=false", "audit.test_every_epoch=true"]
-    result = train(compose([*SMALL, *overrides, f"output_dir={tmp_path}"]))
-    (event,) = scalars(Path(result["folder"])).Tensors("protocol/selection/text_summary")
-    note = "dev chose the epoch; test was scored after each epoch, without influence on the choice"
-    assert event.tensor_proto.string_val == [note.encode()]
-
-
 def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
     (folder,) = offline.glob("*/seed-1")
     (stored,) = folder.glob("wandb/offline-run-*")

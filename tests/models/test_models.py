@@ -89,12 +89,6 @@ def test_every_parameter_gets_gradient(name: str):
     assert [n for n, gradient in zip(names, by_parameters, strict=True) if not gradient.any()] == []
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_evaluation_is_deterministic(name: str):
-    model, batch = build(name), padded(sentences(), value=0, more=1)
-    assert torch.equal(model(*batch), model(*batch))
-
-
 def settings(name: str) -> dict[str, int | float]:
     """Sizes and rates of an architecture, by their types in conf/model."""
     return {key: value for key, value in composed(name).model.items() if type(value) in (int, float)}

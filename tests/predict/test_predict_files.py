@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import pytest
 
 from ner_experiments.config.corpora import open_source
-from ner_experiments.data.files import Files
 from ner_experiments.data.format_files import annotated_splits
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
@@ -51,35 +50,23 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["jsonl_text", "doccano", "prodigy", "csv", "conllu_ner", "conll", "jsonl"])
+JSON_LINES = ("jsonl_text", "doccano", "prodigy", "jsonl")
+
+
+@pytest.mark.parametrize("name", [*JSON_LINES, "csv", "conllu_ner", "conll", "docbin", "hf"])
 def test_every_format_has_the_mentions_and_is_read_again(
     name: str, toy_run: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if package := FORMATS[name].package if name in FORMATS else "":
+        pytest.importorskip(package)
     expected = mentions(predict(capsys, toy_run, str(text), "--lines"))
-    target = tmp_path / "out"
-    assert predict(capsys, toy_run, str(text), "--lines", "--output", name, "--to", str(target)) == ""
-    assert target.read_text(encoding="utf-8") == predict(
-        capsys, toy_run, str(text), "--lines", "--output", name
-    )
-    config = {"csv": "csv", "conllu_ner": "conllu_ner", "conll": "conll"}.get(name, "jsonl")
-    more = [] if config in ("csv", "conllu_ner", "conll") else ["data.lines=true"]
-    source = open_source(config, more, {"files": {"file": str(target)}})
-    assert isinstance(source, Files)
-    read = annotated_splits(source, Remarks())["file"]
-    assert [pair for it in read for pair in it.texts()] == expected
-    assert len(expected) > 5
-
-
-@pytest.mark.parametrize(("name", "package"), [("docbin", "spacy"), ("hf", "datasets")])
-def test_formats_with_a_package_have_the_mentions_too(
-    name: str, package: str, toy_run: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip(package)
-    records = [json.loads(line) for line in predict(capsys, toy_run, str(text), "--lines").splitlines()]
-    expected = [(it["type"], "".join(it["text"].split())) for record in records for it in record["mentions"]]
-    target = tmp_path / f"out{FORMATS[name].suffixes[0]}"
-    assert predict(capsys, toy_run, str(text), "--lines", "--output", name, "--to", str(target)) == ""
-    source = open_source(name, (), {"files": {"file": str(target)}})
+    target = tmp_path / f"out{FORMATS[name].suffixes[0] if package else ''}"
+    to = ("--lines", "--output", name)
+    assert predict(capsys, toy_run, str(text), *to, "--to", str(target)) == ""
+    assert package or target.read_text(encoding="utf-8") == predict(capsys, toy_run, str(text), *to)
+    in_json = name in JSON_LINES
+    more = ["data.lines=true"] if in_json else []
+    source = open_source("jsonl" if in_json else name, more, {"files": {"file": str(target)}})
     read = annotated_splits(source, Remarks())["file"]
     assert [pair for it in read for pair in it.texts()] == expected
     assert len(expected) > 5
