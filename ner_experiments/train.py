@@ -253,7 +253,7 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
         updates, decays = trainer.global_step, bool(cfg.schedule)
         hint = hint_of_few_updates(cfg.batches, best_epoch, dev_scores, updates, decays=decays)
         if hint and not cfg.trainer.train_batches:  # a smoke run is short on purpose
-            log.info("%s: %s", row, hint)
+            log.info("%s: %s", "some runs" if cfg.sweep.row else folder, hint)
         result: dict[str, Any] = {
             "data": data_of_run,
             "task": experiment.corpus.task,

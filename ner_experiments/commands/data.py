@@ -44,6 +44,7 @@ from ner_experiments.data.new_corpus import (
     by_split,
     character_tokens,
     decided_settings,
+    files_in,
     settings_of,
 )
 from ner_experiments.data.remarks import Remarks
@@ -78,8 +79,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="+",
         metavar="CORPUS|FILE|OVERRIDE",
-        help="a corpus of conf/data, or files (- for standard input); and settings, as of train, such as "
-        "data.columns.tag=2, data.scheme=iob2, data.empty_tag=O or data.encoding=latin-1",
+        help="a corpus of conf/data, or files (- for standard input) or a folder with one per split; and settings, as "
+        "of train, such as data.columns.tag=2, data.scheme=iob2, data.empty_tag=O or data.encoding=latin-1",
     )
     parser.add_argument(
         "--format",
@@ -115,7 +116,8 @@ def _add_new(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE|OVERRIDE",
-        help="train, dev and test, told apart by their names or else by their order; and settings, such as "
+        help="train, dev and test, told apart by their names or else by their order, or the folder in which they have "
+        "such names; and settings, such as "
         "data.columns.tag=2. The config is written below the folder of --config-dir (./conf)",
     )
 
@@ -128,6 +130,7 @@ def _add_get(parser: argparse.ArgumentParser) -> None:
 def check(arguments: argparse.Namespace) -> None:
     """Print statistics of a corpus or of files, as text or JSON."""
     with standard_input_as_file(arguments.names) as names:
+        names = [file for name in names for file in _files_of(name)]
         guessed = _guess_format(arguments, names)
         report = corpus_report(_source(arguments, names))
         report["remarks"] = [*guessed, *report["remarks"]]
@@ -135,6 +138,16 @@ def check(arguments: argparse.Namespace) -> None:
         print(json.dumps(report, indent=2))
     else:
         print_report(report, Console(markup=False, emoji=False, highlight=False))
+
+
+def _is_corpus(name: str) -> bool:
+    """Whether a name is that of a corpus, which a folder may have as well."""
+    return bool(_NAME.fullmatch(name)) and file_of(f"data/{name}").is_file()
+
+
+def _files_of(name: str) -> list[str]:
+    """The files in a folder with one per split; the name itself for anything else."""
+    return [name] if _is_corpus(name) else [*map(str, files_in(Path(name)))] or [name]
 
 
 def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
@@ -145,8 +158,8 @@ def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[s
     files = [name for name in names if not _SETTING.match(name)]
     if arguments.format or not any(os.path.exists(name) or not _NAME.fullmatch(name) for name in files):
         return []
-    if len(files) == 1 and _NAME.fullmatch(files[0]) and file_of(f"data/{files[0]}").is_file():
-        return []  # a folder of that name is there, too
+    if len(files) == 1 and _is_corpus(files[0]):
+        return []
     if missing := [name for name in files if not os.path.exists(name)]:
         raise ValueError(f"{missing[0]}: no such file")
     encoding = next((name.partition("=")[2] for name in names if name.startswith("data.encoding=")), None)
@@ -214,6 +227,8 @@ def new(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{missing[0]}: no such file")
     if not files:
         raise ValueError(f"{name}: no file is named")
+    if len(files) == 1:
+        files = files_in(files[0]) or files
     config, settings = settings_of(by_split(files), print)
     settings = {"name": name, **settings}
     values = [f"data.{key}={_quoted(value)}" for key, value in settings.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import keyword
 import re
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -58,12 +59,24 @@ def run(arguments: argparse.Namespace) -> None:
         with atomic_write(path) as part:
             part.write_text(pages.environment().get_template(template).render(context), encoding="utf-8")
         print(f"written: {path}")
-    train = "python run.py" if in_checkout else "PYTHONPATH=. ner-experiments train"
-    option = "" if in_checkout else f" --config-dir {folder}"
     print("next:")
-    print(f"  python -m pytest -q {test}")
-    print(f"  {train} model={name} data=toy_en trainer=smoke{option}")
-    print(f"  {train} -m search={name} data=toy_en trainer.max_epochs=2 hydra.sweeper.n_trials=3{option}")
+    for command in commands(name, test, "" if in_checkout else f" --config-dir {folder}"):
+        print(f"  {command}")
+
+
+def commands(name: str, test: Path, option: str) -> Iterator[str]:
+    """The commands that test, train and search the architecture, and show whether it has the XOR limit.
+
+    option: that of a folder of one's own; empty in a checkout, whose tests find the architecture.
+    """
+    suite = "PYTHONPATH=. ner-experiments" if option else "ner-experiments"
+    train = f"{suite} train" if option else "python run.py"
+    yield f"python -m pytest -q {test}"
+    if not option:
+        yield f"python -m pytest -q tests/models/test_models.py -k {name}"
+    yield f"{train} model={name} data=toy_en trainer=smoke{option}"
+    yield f"{train} -m search={name} data=toy_en trainer.max_epochs=2 hydra.sweeper.n_trials=3{option}"
+    yield f"{suite} xor --models {name} --seeds 2{option}"
 
 
 def check_name(name: str, in_checkout: bool) -> None:

@@ -1,4 +1,4 @@
-"""`ner-experiments predict RUN [FILE]`: tag your own text with a finished run.
+"""`ner-experiments predict RUN [FILE|FOLDER ...]`: tag your own text with a finished run.
 
 The modules that import torch are imported inside `run`, to keep `--help` quick.
 """
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
         nargs="*",
-        metavar="FILE",
+        metavar="FILE|FOLDER",
         help="texts to tag, or folders of texts with their subfolders; - is standard input (-)",
     )
     parser.add_argument(

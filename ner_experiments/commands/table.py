@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from ner_experiments.analysis.search_trials import Search
@@ -90,9 +92,16 @@ def print_list(results: Path, output: Path) -> None:
                 state = state_of_published(table, archived.get(table.name, []), output, read)
         except (ValueError, OSError) as error:  # such as of a sweep that needs its --config-dir
             state = f"left out: {error}"
-        print(f"{table.name:<24} {table.title} ({table.source}); {state}")
+        print_item(table.name, f"{table.title} ({table.source}); {state}")
     for search in sweeps.searches(output):
-        print(f"{search.name:<24} search over {', '.join(search.keys)}; {state_of_search(search)}")
+        print_item(search.name, f"search over {', '.join(search.keys)}; {state_of_search(search)}")
+
+
+def print_item(name: str, text: str) -> None:
+    """Print a line of the list; on a terminal wrapped between words, behind the names."""
+    line = f"{name:<24} {text}"
+    width = os.get_terminal_size().columns if sys.stdout.isatty() else len(line)
+    print(fill(line, width, subsequent_indent=" " * 25, break_on_hyphens=False))
 
 
 def state_of_published(table: Table, archived: Sequence[Summary], output: Path, read: set[str]) -> str:
@@ -203,7 +212,10 @@ def nearest(table: Table, overrides: Sequence[str]) -> Iterator[str]:
         wanted = dict(flat(counted(experiment.cfg)))
         found: list[tuple[Path, list[str]]] = []
         for folder, run in {run.folder.parent: run for run in candidates(experiment.cfg)}.items():
-            settings = dict(flat(run.settings()))
+            try:
+                settings = dict(flat(run.settings()))
+            except (ValueError, OSError):  # such as a class of one's own without its --config-dir
+                continue
             others = [f"{key}={value}" for key, value in settings.items() if wanted.get(key, ...) != value]
             found.append((folder, others + [f"no {key}" for key in wanted if key not in settings]))
         if found:

@@ -12,10 +12,11 @@ import hydra
 
 from ner_experiments import __version__
 from ner_experiments.config import compose, launch_settings
-from ner_experiments.config.choices import OPEN
+from ner_experiments.config.choices import OPEN, parse
 from ner_experiments.config.conf import CONFIG_NAME, HYDRA_VERSION
 from ner_experiments.config.config_dirs import CONF
 from ner_experiments.config.job import CommandLine, Job
+from ner_experiments.config.overrides import refuse_several_values
 from ner_experiments.config.processes import is_first_process
 from ner_experiments.launch import search, shell_scripts, sweeper, worker
 from ner_experiments.launch.checks import check_jobs
@@ -54,6 +55,7 @@ def planned(options: Namespace, of_hydra: Sequence[str]) -> Callable[[], int]:
         return show
     launch_settings.check(line, sweep=options.multirun)
     if options.cfg or options.info:  # shown whether or not there are the files to run it
+        refuse_several_values(parse(line.experiment), "this shows the config of one experiment")
         compose.compose(line.experiment)
         return show
     if line.choice("hydra/sweeper", "table") == "optuna":

@@ -30,6 +30,18 @@ _LINES = 20_000
 _SETTING = re.compile(r"^(\w+):[^#\n]*?( *#.*)?$", re.MULTILINE)
 
 
+def files_in(folder: Path) -> list[Path]:
+    """The files or folders in a folder whose names tell their split, one of them train; empty in a folder of BRAT."""
+    if not folder.is_dir() or any(folder.glob("*.ann")):
+        return []
+    found = [path for path in sorted(folder.iterdir()) if splits_named(path)]
+    return found if any("train" in splits_named(path) for path in found) else []
+
+
+def splits_named(path: Path) -> list[str]:
+    return [split for split, it in _SPLITS.items() if it.search(path.name.lower())]
+
+
 def by_split(paths: Sequence[Path]) -> dict[str, Path]:
     """Split -> file, by the names of the files. Files whose name tells none get the splits left, in their order.
 
@@ -39,7 +51,7 @@ def by_split(paths: Sequence[Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     others = []
     for path in paths:
-        splits = [split for split, it in _SPLITS.items() if it.search(path.name.lower())]
+        splits = splits_named(path)
         if len(splits) != 1:
             others.append(path)
         elif first := found.get(splits[0]):

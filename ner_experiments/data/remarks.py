@@ -45,8 +45,11 @@ class _Faults:
             self._shown.append(message)
         self._remedies |= remedy
 
-    def error(self) -> FaultsError:
-        """The refusal, which ends in settings such as (data.tokens=characters; or data.misaligned=split or skip)."""
+    def error(self, layouts: Sequence[str] = ()) -> FaultsError:
+        """The refusal, which ends in settings such as (data.tokens=characters; or data.misaligned=split or skip).
+
+        layouts: how the files were read, without which a fault of theirs and a wrong layout look alike.
+        """
         which = f", the first {SHOWN}" if self.count > SHOWN else ""
         number = f"{self.count:,} faults{which}: " if self.count > 1 else ""
         ways = []
@@ -54,7 +57,9 @@ class _Faults:
             *others, last = (value for _, value in values)
             ways.append(f"data.{name}={', '.join(others)}{' or ' if others else ''}{last}")
         way_out = f" ({'; or '.join(ways)})" if ways else ""
-        return FaultsError(f"{number}{'; '.join(self._shown)}{way_out}", self._remedies)
+        return FaultsError(
+            "; ".join([f"{number}{'; '.join(self._shown)}{way_out}", *layouts]), self._remedies
+        )
 
 
 class Remarks:
@@ -99,7 +104,7 @@ class Remarks:
         finally:
             self._faults = None
         if found.count:
-            raise found.error()
+            raise found.error(self.layouts())
 
     def read_as(self, name: str, layout: str, others: str = "") -> None:
         """Note how a file is laid out, if any of this was detected.

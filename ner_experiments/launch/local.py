@@ -305,7 +305,7 @@ def announcement(jobs: int, packing: Packing) -> str:
     more = ", more as soon as one has shown how much GPU memory it takes" if packing.is_measuring else ""
     return (
         f"{jobs} jobs, {packing.at_a_time} at a time ({number} {unit}{'s' * (number != 1)}){more}; "
-        "with hydra/launcher=basic they would run one after another"
+        "one after another: hydra/launcher=basic"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from ner_experiments.analysis.search_trials import Search, expected_grid, importance_grid, trials_grid
 from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.launch.summary import TOO_FEW_STEPS
+from ner_experiments.tables.experiments import counts
 from ner_experiments.utils.terminal import make_console, new_table
 
 SHOWN = 10
@@ -21,7 +22,7 @@ def show(search: Search, *, exhausted: bool = False) -> None:
     console = make_console()
     ranked = search.ranked
     if ranked:
-        shared = " ".join([*search.fixed, f"seed={','.join(map(str, search.seeds))}"])
+        shared = " ".join([*filter(counts, search.fixed), f"seed={','.join(map(str, search.seeds))}"])
         console.print(f"\n{shared}", markup=False, highlight=False, soft_wrap=True)
         trials = trials_grid(search).without(["runs"])
         console.print(new_table(*trials.headings, lines=trials.lines[:SHOWN]))
@@ -29,7 +30,9 @@ def show(search: Search, *, exhausted: bool = False) -> None:
         console.print(best, markup=False, highlight=False, soft_wrap=True)
         if not ranked[0].score:
             console.print(
-                f"All trials have a dev {search.metric} of 0, {TOO_FEW_STEPS}", markup=False, soft_wrap=True
+                f"All trials have a dev {search.metric} of 0, {TOO_FEW_STEPS}",
+                markup=False,
+                soft_wrap=not console.is_terminal,
             )
         console.print()
         if search.importance:

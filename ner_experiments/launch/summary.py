@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from ner_experiments.config.row_settings import labels, shared
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import Outcome
-from ner_experiments.utils.terminal import make_console, new_table
+from ner_experiments.tables.experiments import counts
+from ner_experiments.utils.terminal import draw, make_console
 from ner_experiments.utils.text import listed
 
 if TYPE_CHECKING:
@@ -53,11 +52,13 @@ def show(jobs: Sequence[Outcome], finished: Rows | None = None) -> int:
     if finished and recorded:
         rows = {label: [*runs] for label, runs in finished.items()}
     if rows:
-        common = [item for item in shared(overrides) if not (recorded and item.startswith("seed="))]
+        common = [
+            item for item in shared(overrides) if counts(item) or (item.startswith("seed=") and not recorded)
+        ]
         console.print(f"\n{' '.join(common)}", markup=False, highlight=False, soft_wrap=True)
-        console.print(results_table(rows))
+        draw(results_table(rows), console)
         for hint in hints(rows):
-            console.print(hint, markup=False, soft_wrap=True)
+            console.print(hint, markup=False, soft_wrap=not console.is_terminal)
         for name, runs in rows.items() if not recorded else ():
             console.print(f"{name}: {', '.join(run['folder'] for run in runs)}", markup=False, soft_wrap=True)
     if failed := [job for job in jobs if job.failed]:
@@ -72,23 +73,24 @@ def show(jobs: Sequence[Outcome], finished: Rows | None = None) -> int:
 def show_run(result: dict[str, Any]) -> None:
     """Print the table of a single run, and its folder."""
     console = make_console()
-    console.print(results_table({"": [result]}))
+    draw(results_table({"": [result]}), console)
     for hint in hints({"the run": [result]}):
-        console.print(hint, markup=False, soft_wrap=True)
+        console.print(hint, markup=False, soft_wrap=not console.is_terminal)
     console.print(result["folder"], markup=False, soft_wrap=True)
 
 
-def results_table(rows: Rows) -> Table:
-    """One line per row of the sweep: the means over its seeds and, behind ±, the standard deviations.
+def results_table(rows: Rows) -> list[tuple[str, ...]]:
+    """The columns, for `draw`, of one line per row: the means over its seeds and, behind ±, the standard deviations.
 
     "epoch" is the one that dev chose.
     """
     score = "/".join(sorted({PRIMARY_METRIC[run["task"]][1] for runs in rows.values() for run in runs}))
+    headings = ("", "runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds")
     lines = []
     for name, runs in rows.items():
         metric = PRIMARY_METRIC[runs[0]["task"]][0]
         lines.append(
-            [
+            (
                 name,
                 str(len(runs)),
                 mean_and_deviation([100 * run["dev"][metric] for run in runs]),
@@ -96,10 +98,9 @@ def results_table(rows: Rows) -> Table:
                 f"{statistics.fmean(run['best_epoch'] for run in runs):.0f}",
                 f"{runs[0]['parameters']:,}",
                 f"{statistics.fmean(run['seconds'] for run in runs):.1f}",
-            ]
+            )
         )
-    headings = ("runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds")
-    return new_table("", *headings, lines=lines)
+    return [*zip(headings, [":--", *["--:"] * 6], *lines, strict=True)]
 
 
 def hints(rows: Rows) -> list[str]:

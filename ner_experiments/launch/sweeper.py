@@ -139,10 +139,8 @@ def show_table(page: Page, *, of_a_table: bool) -> None:
             print_markdown(f"{answer}\n")
         place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
         name = shlex.join([table.name, *([place] if place else [])])
-        print(
-            f"Recorded as {table.name}: `ner-experiments table {name}` shows this and where the runs are, "
-            f"`ner-experiments report {name}` builds a report"
-        )
+        print(f"Recorded as {table.name}. To show this and where the runs are, and as a report:")
+        print(*(f"    ner-experiments {command} {name}" for command in ("table", "report")), sep="\n")
 
 
 def registered(sweep: Sweep, table: Table) -> str:

@@ -52,10 +52,10 @@ def wandb(about: RunInfo, *, project: str, sentences: int) -> Iterator[Logger]:
 
 
 class WandbLogger(Logger):
-    """Logs to a W&B run, with the epoch as step."""
+    """Logs to a W&B run, with the epoch as step. offline: the path of offline runs in the message on how to upload."""
 
-    def __init__(self, run: Any, sentences: int, staging: str | None) -> None:
-        self.run, self.sentences, self.staging = run, sentences, staging
+    def __init__(self, run: Any, sentences: int, staging: str | None, offline: str) -> None:
+        self.run, self.sentences, self.staging, self.offline = run, sentences, staging, offline
         self.epoch = 0
         run.define_metric("epoch")
         self.defined: set[str] = set()
@@ -100,8 +100,7 @@ class WandbLogger(Logger):
             restore_staging(self.staging)
         if self.run.offline:
             remove_unneeded(staging)
-            stored = shlex.quote(str(Path(self.run.dir).parent))
-            log.info("W&B: stored offline; upload it with `wandb sync %s`", stored)
+            log.info("W&B: stored offline; upload with `wandb sync %s`", self.offline)
         else:
             shutil.rmtree(staging, ignore_errors=True)
             if self.run.url:  # none where WANDB_MODE is "disabled"
@@ -129,7 +128,11 @@ def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
     try:
         run = start(arguments, resumed=about.resumed)
         remove_import_hooks()
-        return WandbLogger(run, sentences, before)
+        name = Path(run.dir).parent.name if run.offline else ""
+        if about.sweep:  # the same for all runs, so that a sweep says it once
+            output = shlex.quote(str(about.folder.parents[1]))
+            return WandbLogger(run, sentences, before, f"{output}/*/seed-*/{FOLDER}/offline-run-*")
+        return WandbLogger(run, sentences, before, shlex.quote(str(about.folder / FOLDER / name)))
     except BaseException:
         restore_staging(before)
         raise

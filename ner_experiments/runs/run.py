@@ -73,8 +73,9 @@ class Run:
         """The settings that can change the result, as `identity.counted`. Raises ValueError with the file."""
         from ner_experiments.config.identity import counted  # as in `artifacts.read_config`
 
+        config = self.config
         try:
-            return counted(self.config)
+            return counted(config)
         except ValueError as error:
             raise ValueError(f"{self.folder / artifacts.CONFIG}: {error}") from error
 

@@ -216,10 +216,12 @@ def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:
     if earlier:
         first, number = earlier[0], len(earlier)
         others = f" and {number - 1} other run{'s' * (number > 2)}" if number > 1 else ""
-        text = f"{first.folder}{others}: {first.outdated}; runtime.reuse=any counts such runs"
+        reason = f"{first.outdated}; runtime.reuse=any counts such runs"
         if not present:
-            raise ValueError(text)
-        log_once(f"left out: {text}")
+            raise ValueError(
+                f"runs by other code: {reason}"
+            )  # the same for all rows, so that a table says it once
+        log_once(f"left out: {first.folder}{others}: {reason}")
     return present
 
 

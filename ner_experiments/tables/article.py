@@ -48,7 +48,7 @@ def write(view: TableView, folder: Path, dataset: str | None = None) -> list[Pat
         contents[f"figure-{number}.pdf"] = plot.pdf(FIGURE_WIDTH)
     figures = [*contents]
     for name in TEXTS:
-        if text := pages.page(f"article/{name}.tex.j2", it=article, figures=figures):
+        if text := pages.page(f"article/{name}.tex.j2", it=article, figures=figures, prose=prose):
             contents[f"{name}.tex"] = text.encode()
     contents["references.bib"] = references(contents["methods.tex"].decode()).encode()
     for file, content in contents.items():
@@ -112,7 +112,7 @@ class Article:
                 [cells.published(row.published, row.sd, row.runs)] if self.page.table.is_published else []
             )
             *texts, score, interval = map(
-                number, [*names, *published, self.mean(result), cells.interval(ours)]
+                prose, [*names, *published, self.mean(result), cells.interval(ours)]
             )
             yield [*texts, rf"\textbf{{{score}}}" if row.label in self.bold else score, interval or "--"]
 
@@ -155,7 +155,7 @@ class Article:
     @staticmethod
     def tabular(grid: Grid) -> str:
         """LaTeX of a grid, with the signs of numbers, differences and interactions in mathematical mode."""
-        return re.sub(r"(?<= )-(?= )", "$-$", signed(grid.latex())).replace(" x ", r" $\times$ ")
+        return re.sub(r"(?<= )-(?= )", "$-$", signed(grid.latex()))
 
     @cached_property
     def corpora(self) -> list[str]:
@@ -249,10 +249,10 @@ def references(methods: str) -> str:
     return "\n".join(USED.sub("", entry[0]) for entry in entries if entry["key"] in cited)
 
 
-def number(text: str) -> str:
-    """The text for LaTeX, with the sign of a negative number as such."""
+def prose(text: str) -> str:
+    """The text for LaTeX, with the signs of negative numbers and of interactions as such."""
     return signed(latex(text))
 
 
 def signed(text: str) -> str:
-    return re.sub(r"(?<!\w)-(?=\d)", "$-$", text)
+    return re.sub(r"(?<!\w)-(?=\d)", "$-$", text).replace(" x ", r" $\times$ ")

@@ -109,7 +109,7 @@ def deviations(table: Table, extra_overrides: Sequence[str]) -> list[str]:
     corpus, a path that words are read from, which may be the name of a model on a hub, and a stand-in declared for it.
     A data.folder does not, so that a corpus may lie elsewhere.
     """
-    others = [item for item in extra_overrides if root(item) not in NOT_THE_EXPERIMENT]
+    others = [*filter(counts, extra_overrides)]
     if not others:
         return []
     pairs = zip(experiments(table), experiments(table, extra_overrides), strict=True)
@@ -129,3 +129,8 @@ def row_settings(name: str, label: str, overrides: Sequence[str]) -> tuple[str, 
     table = spec.load(name)
     (run,) = (row.run for row in table.rows if row.label == label)
     return joined(table.base, run or (), overrides)
+
+
+def counts(override: str) -> bool:
+    """Whether an override belongs to the experiment: not the seed, and not where or how it runs."""
+    return root(override) not in NOT_THE_EXPERIMENT

@@ -117,6 +117,10 @@ def family(paper: str, content: Any, ledger: Sequence[Claim], place: str) -> Fam
     for name, number in Counter(claim.id for claim in tests).items():
         if number > 1:
             raise ValueError(f"{place}: a claim has one primary test, got {number} of {name}")
+    corpora, corpus = {claim.corpus for claim in tests}, settings.get("secondary_corpus", "")
+    if corpus and corpus not in corpora:
+        rule = f"secondary_corpus must be one of {', '.join(sorted(corpora))}, got {corpus!r}"
+        raise ValueError(f"{place}: {rule}{did_you_mean(corpus, corpora)}")
     return built(settings, Family, place, paper=paper, tests=tests, hash=digest(paper, settings))
 
 

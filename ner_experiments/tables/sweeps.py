@@ -24,7 +24,7 @@ from ner_experiments.config.row_settings import as_override, joined, key, labels
 from ner_experiments.runs.run import log_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.collecting import collect
-from ner_experiments.tables.experiments import output_dir
+from ner_experiments.tables.experiments import counts, output_dir
 from ner_experiments.tables.looks import at_looks
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.files import atomic_write
@@ -174,11 +174,6 @@ def of_jobs(
 def is_place(override: str) -> bool:
     """Whether an override says where or how a run runs; the seed does not."""
     return root(override) in NOT_THE_EXPERIMENT and root(override) != "seed"
-
-
-def counts(override: str) -> bool:
-    """Whether an override belongs to the experiment: not the seed, and not where or how it runs."""
-    return root(override) not in NOT_THE_EXPERIMENT
 
 
 def rows_of(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str]) -> list[str]:

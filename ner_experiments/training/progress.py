@@ -96,11 +96,10 @@ class Progress(Callback):
 
 
 def one_line(name: str, parts: Sequence[str], *, needed: int = 2, width: int = 80) -> str:
-    """The parts behind the name: as many as fit, at least `needed`, for which the start of a long name is cut."""
+    """The parts behind the name, as many as fit, at least `needed`. The name is whole: logs are searched for it."""
     while len(line := SEPARATOR.join([name, *parts])) > width and len(parts) > needed:
         parts = parts[:-1]
-    excess = max(0, len(line) - width)
-    return f"...{line[excess + 3 :]}" if 0 < excess < len(name) - 3 else line
+    return line
 
 
 def hint_of_few_updates(

@@ -66,14 +66,14 @@ def acquire(lock: BaseFileLock, folder: Path, *, wait: bool) -> None:
         lock.acquire(timeout=TIMEOUT, poll_interval=TIMEOUT / 10)
     except Timeout:
         if wait:
-            announce_wait(folder, waiting_for(Path(lock.lock_file)))
+            announce_wait(folder, Path(lock.lock_file))
             lock.acquire()
 
 
 @functools.cache
-def announce_wait(folder: Path, whose: str) -> None:
-    """Log that this process waits for a lock, once per folder and owner: each kernel is compiled under a lock."""
-    log.info("%s: another process is working on it%s", folder, whose)
+def announce_wait(folder: Path, lock: Path) -> None:
+    """Log that this process waits for a folder's lock, and for whom; once, since each kernel is compiled under one."""
+    log.info("%s: another process is working on it%s", folder, waiting_for(lock))
 
 
 def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]:

@@ -66,26 +66,39 @@ def print_markdown(text: str, console: Console | None = None) -> None:
 
 
 def print_table(block: str, console: Console) -> None:
-    """Draw a table of Markdown: where it is too wide, in parts below each other that repeat the first column.
+    """Draw a table of Markdown as `draw` does, its numbers to the right."""
+    draw([*zip(*(cells_of(line) for line in block.splitlines()), strict=True)], console)
 
-    Headings are wrapped, and the first column where it takes more than half of the terminal.
+
+def draw(columns: Sequence[Sequence[str]], console: Console) -> None:
+    """Draw a table, given as columns of a heading, its rule in Markdown (`--:` for numbers) and cells.
+
+    One that is too wide has its headings wrapped; then narrower gaps and a first column wrapped between words; then it
+    is drawn in parts below each other that repeat the first column. No number is cut.
     """
-    columns = [*zip(*(cells_of(line) for line in block.splitlines()), strict=True)]
-    widths = [max(map(len, [*heading.split(), *column])) for heading, _, *column in columns]
-    widths[0] = min(widths[0], max(20, console.width // 2))
-    parts: list[list[int]] = [[]]
+    width, spaces = console.width - 2, len(columns) - 1  # without the edges
+    widths = [max(map(len, [heading, *cells])) for heading, _, *cells in columns]
+    if sum(widths) + GAP * spaces > width:
+        widths = [max(map(len, [*heading.split(), *cells])) for heading, _, *cells in columns]
+    gap = GAP if sum(widths) + GAP * spaces <= width else GAP - 1
+    longest = max(len(word) for _, _, *cells in columns[:1] for cell in cells for word in [*cell.split(), ""])
+    room = width - sum(widths[1:]) - gap * spaces
+    whole, widths[0] = widths[0], room if room >= longest else max(longest, min(20, width // 3))
+    parts: list[list[int]] = [[0]]
     for number in range(1, len(columns)):
-        if parts[-1] and sum(widths[it] + GAP for it in [0, *parts[-1], number]) > console.width:
-            parts.append([])
+        if parts[-1][1:] and sum(widths[it] + gap for it in [*parts[-1], number]) - gap > width:
+            parts.append([0])
         parts[-1].append(number)
+    spare = min(width - sum(widths[it] + gap for it in part) + gap for part in parts)
+    widths[0] = min(whole, widths[0] + max(0, spare))
     for part in parts:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for number in [0, *part]:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, gap - 2))
+        for number in part:
             justify: Literal["left", "right"] = "right" if columns[number][1].endswith(":") else "left"
             table.add_column(Text(columns[number][0]), justify=justify, width=widths[number])
-        for line in zip(*(columns[number][2:] for number in [0, *part]), strict=True):
+        for line in zip(*(columns[number][2:] for number in part), strict=True):
             table.add_row(*map(Text, line))
-        needed = sum(widths[it] + GAP for it in [0, *part])
+        needed = sum(widths[it] + gap for it in part) - gap + 2
         Console(width=max(console.width, needed), file=console.file).print(table)
 
 

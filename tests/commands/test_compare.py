@@ -303,7 +303,7 @@ a=gold.conll a=both.txt -> a=both.txt: a name stands twice
 a=a -> a: expected the folder of a finished run, but it has no predictions/test.conll
 a=row -> row: expected the folder of a finished run, but it has no predictions/test.conll; its runs are seed-1
 a=a -> has no predictions/test.conll; a system of the files in it is NAME=a/*
-a=scores --gold gold.conll -> is neither O nor one of B-, I- followed by a type; tags are in column 1: state it with
+a=scores --gold gold.conll -> read as: space-separated, 3 columns, word 0, tag 2; tags are in column 1: state it with
 a=a/seed-1.conll --gold nothing -> nothing: there is no such file
 a=a/seed-1.conll --gold empty -> empty: test has no sentence
 a=low.conll --gold gold.conll -> low.conll: its types are loc, org, per, those of gold LOC, ORG, PER; --map loc=LOC

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
+from ner_experiments.commands.new import commands
 from ner_experiments.main import cli
 
 FILES = ["gated.py", "conf/model/gated.yaml", "conf/search/gated.yaml", "test_gated.py"]
@@ -21,14 +22,20 @@ def test_the_commands_that_it_prints_run(
     assert cli(["new", "model", "gated"]) == 0
     written, _, commands = capsys.readouterr().out.partition("next:\n")
     assert written.splitlines() == [f"written: {path}" for path in FILES]
-    train = f"PYTHONPATH=.:{ROOT} {sys.executable} -m ner_experiments train"
+    suite = f"PYTHONPATH=.:{ROOT} {sys.executable} -m ner_experiments"
     for line in commands.splitlines():
-        command = line.replace("PYTHONPATH=. ner-experiments train", train)
+        command = line.replace("PYTHONPATH=. ner-experiments", suite)
         command = command.replace("n_trials=3", "n_trials=1 data.max_sentences=10 model.hidden_size=8")
         command = command.replace("python -m pytest", f"PYTHONPATH={ROOT} {sys.executable} -m pytest")
         result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
         assert result.returncode == 0, f"{line}\n{result.stdout}{result.stderr}"
-    assert len(commands.splitlines()) == 3
+    assert len(commands.splitlines()) == 4
+
+
+def test_the_guide_has_the_commands_that_are_printed_in_a_checkout() -> None:
+    guide = (ROOT / "docs/own_architecture.md").read_text(encoding="utf-8")
+    printed = "\n".join(commands("highway", Path("tests/models/test_highway.py"), ""))
+    assert f"ner-experiments new model highway\n{printed}\n" in guide
 
 
 REFUSED = {

@@ -62,6 +62,14 @@ def test_columns_header_and_encoding_are_found(capsys: pytest.CaptureFixture[str
     assert "written: conf/data/mine.yaml\nnext: ner-experiments train data=mine --config-dir conf" in out
 
 
+def test_a_folder_stands_for_the_files_in_it_whose_names_tell_their_split(ner: Ner) -> None:
+    Path("mine").mkdir()
+    written(**{f"mine/{name}": PLAIN for name in ("train__txt", "dev__txt", "test__txt", "notes__txt")})
+    config = new("mine")
+    assert config["files"] == {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
+    assert {*ner.json("data", "check", "mine", "--json")["splits"]} == {"dev.txt", "test.txt", "train.txt"}
+
+
 def test_a_config_that_is_not_read_names_the_option_that_reads_it(ner: Ner) -> None:
     new(*written(train__txt=20 * "Mia\tS-PER\nlief\tO\n\n", dev__txt="Mia\tS-PER\n"))
     said = "data=mine: data has no 'mine'; for conf/data/mine.yaml: --config-dir conf\n"

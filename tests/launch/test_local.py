@@ -64,9 +64,7 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
     monkeypatch.setattr(LocalLauncher, "work", work)
     LocalLauncher().launch([Job((*TINY, f"seed={seed}")) for seed in range(number)], {})
     assert started == [min(cores, number)]
-    side_by_side_said = (
-        "2 jobs, 2 at a time (2 cores); with hydra/launcher=basic they would run one after another\n"
-    )
+    side_by_side_said = "2 jobs, 2 at a time (2 cores); one after another: hydra/launcher=basic\n"
     assert capsys.readouterr().err == (side_by_side_said if started == [2] else "")
 
 

@@ -31,7 +31,7 @@ def test_jobs_share_a_gpu_once_one_has_shown_what_memory_it_takes(
     printed = capsys.readouterr().err.splitlines()
     assert printed[:3] == [
         "12 jobs, 1 at a time (1 GPU), more as soon as one has shown how much GPU memory it takes; "
-        "with hydra/launcher=basic they would run one after another",
+        "one after another: hydra/launcher=basic",
         "jobs on a GPU share it by NVIDIA's MPS, whose daemon ends with this command",
         "9 at a time from now on: a job is expected to take 1.0 GB of GPU memory",
     ]
@@ -43,7 +43,7 @@ def test_jobs_share_a_gpu_once_one_has_shown_what_memory_it_takes(
     assert not [*Path(tmp_path, "states").glob("process_*")]
     (states / "met").unlink()  # in the next batch of a search, the first nine start at once
     fake_gpu.launch(launcher, *range(31, 43))
-    assert "12 jobs, 9 at a time (1 GPU); with" in capsys.readouterr().err
+    assert "12 jobs, 9 at a time (1 GPU); one after" in capsys.readouterr().err
 
 
 def test_a_fixed_number_of_jobs_is_not_measured(
@@ -52,7 +52,9 @@ def test_a_fixed_number_of_jobs_is_not_measured(
     states = fake_gpu.install(tmp_path, monkeypatch, free=10, beside=6)
     outcomes = fake_gpu.launch(fake_gpu.launcher("0", "GPU-bb", jobs_per_gpu=3), *range(11, 18))
     assert [it.failed for it in outcomes] == 7 * [""]
-    assert capsys.readouterr().err.startswith("7 jobs, 6 at a time (2 GPUs); with hydra/launcher=basic")
+    assert capsys.readouterr().err.startswith(
+        "7 jobs, 6 at a time (2 GPUs); one after another: hydra/launcher=basic"
+    )
     found = fake_gpu.events(states)
     assert found[0] == "MPS GPU-aaaa,GPU-bbbb"
     started = [it.split()[2] for it in found if it.startswith("job")][:6]
@@ -121,7 +123,9 @@ def test_without_nvidia_smi_each_gpu_has_one_job(
     states = fake_gpu.install(tmp_path, monkeypatch)
     (states / "silent").touch()
     fake_gpu.launch(fake_gpu.launcher("0", "1"), 1, 2, 6)
-    assert capsys.readouterr().err.startswith("3 jobs, 2 at a time (2 GPUs); with hydra/launcher=basic")
+    assert capsys.readouterr().err.startswith(
+        "3 jobs, 2 at a time (2 GPUs); one after another: hydra/launcher=basic"
+    )
     assert not {"MPS 0,1", "quit"} & {*fake_gpu.events(states)}
 
 
