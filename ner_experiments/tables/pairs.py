@@ -207,11 +207,14 @@ def against_leaders(pairs: Sequence[Pair]) -> list[list[Pair]]:
 
 def verdict_text(pairs: Sequence[Pair]) -> str:
     """Verdicts on the row with the highest mean against all others: a sentence for each test set with two or more."""
-    return " ".join(map(sentence, against_leaders(pairs)))
+    return " ".join(sentence(against, pairs) for against in against_leaders(pairs))
 
 
-def sentence(against: Sequence[Pair]) -> str:
-    """Verdicts on the first row of these pairs, which all have it in common, with unit, seeds, interval and p."""
+def sentence(against: Sequence[Pair], every: Sequence[Pair]) -> str:
+    """Verdicts on the first row of these pairs, which all have it in common, with unit, seeds, interval and p.
+
+    every: the pairs of all rows, some of which may be decided where the first row's pairs are open.
+    """
     label = against[0].labels[0]
     by_verdict = {name: [it for it in against if it.verdict == name] for name in get_args(PairVerdict)}
     parts = []
@@ -223,9 +226,12 @@ def sentence(against: Sequence[Pair]) -> str:
         effect = equal[0].test.smallest_effect
         parts.append(f"{label} differs by less than {effect:g} points from {with_gaps(equal)}")
     if open_pairs := sorted(by_verdict["open"], key=lambda it: it.test.over_seeds.mean):
-        rows = listed([label, *map(other, open_pairs)])
+        others = [*map(other, open_pairs)]
         shown = f" ({gap(open_pairs[0])})" if len(open_pairs) == 1 else ""
-        parts.append(f"the order of {rows} is open{shown}{more_seeds(open_pairs)}")
+        is_open = f"the order of {listed([label, *others])} is open"
+        if any(pair.verdict != "open" and {*others}.issuperset(pair.labels) for pair in every):
+            is_open = f"{label} is not shown to differ from {listed(others)}"
+        parts.append(f"{is_open}{shown}{more_seeds(open_pairs)}")
     text = f"By {against[0].a.score_name} over {seeds_at_hand(against)}, {'; '.join(parts)}."
     if any(pair.test.over_seeds.p is None for pair in against):
         text += (

@@ -58,7 +58,7 @@ def test_the_effects_of_a_grid_have_a_table_a_figure_and_a_sentence(sweep: Path)
     ]
     assert r"(layers=3 $-$ 2) $\times$ (model.dropout=0.2 $-$ 0.1)" in text
     preview = (sweep / "preview.tex").read_text(encoding="utf-8")
-    assert "test F1 by layers x dropout" in preview
+    assert r"test F1 by layers $\times$ dropout" in preview
     assert preview.count(r"\includegraphics") == len([*sweep.glob("figure-*.pdf")]) == 2
     methods = (sweep / "methods.tex").read_text(encoding="utf-8")
     assert (
