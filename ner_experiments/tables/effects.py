@@ -201,7 +201,9 @@ class Effects:
             [name, cells.points(it.mean, "+"), cells.interval(it), cells.probability(it.p)]
             for name, it in self.contrasts()
         ]
-        return Grid(("", "difference", "95 %", "p"), lines, "Main effects and interactions of two settings")
+        return Grid(
+            ("contrast", "difference", "95 %", "p"), lines, "Main effects and interactions of two settings"
+        )
 
     # F1 by each setting at each level of the others
 
