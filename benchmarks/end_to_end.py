@@ -152,13 +152,9 @@ def contestants(arguments: argparse.Namespace, *, on_gpu: bool = False) -> list[
         )
     if arguments.flair_python:
         available.append(Contestant("flair", str(arguments.flair_python), [driver["flair"]]))
-    if on_gpu:  # takes longest
-        available.append(
-            Contestant("pytorch, torch.compile", sys.executable, [driver["pytorch"], "--compile"])
-        )
     if importlib.util.find_spec("torchcrf") is None:
         print("pytorch is left out: no pytorch-crf")
-        available = [one for one in available if not one.name.startswith("pytorch")]
+        available = [one for one in available if one.name != "pytorch"]
     return available
 
 

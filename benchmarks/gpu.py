@@ -16,7 +16,8 @@ Together they take at most `LIMIT` seconds; the result is saved after each.
 - packed: twelve processes at once, as `hydra.launcher.jobs_per_gpu` packs them: under NVIDIA's MPS, if it starts.
 - units, units in graphs: the contestants of units.py, of which `stock` is cuDNN, and kernels per time step. cuDNN
   computes in float32 as the others do; in other parts it may use TF32, as by default.
-- peers: the contestants of end_to_end.py on the GPU, and plain PyTorch compiled by `torch.compile`.
+- peers: the contestants of end_to_end.py on the GPU.
+- compiled: large units by a loop that `torch.compile` unrolls.
 - together: two processes on the one GPU train one model by DDP; NCCL may refuse, gloo does not.
 - crf: the contestants of crf.py, and the suite's CRF in PyTorch without kernels.
 - seeds: 1 and 8 processes that train a small tagger each, on the one GPU at once.
@@ -51,7 +52,7 @@ import timing
 import torch
 import units
 from drivers import corpus as text
-from gpu_kernels import measure_crf, measure_recurrence, measure_units
+from gpu_kernels import measure_compiled, measure_crf, measure_recurrence, measure_units
 from lightning.pytorch.strategies import DDPStrategy
 from safetensors.torch import save
 from tables import TASKS, Result, at_least, figure, ms, ratio, table
@@ -61,6 +62,7 @@ from ner_experiments.config.compose import compose
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.experiment_data import make_encoder
 from ner_experiments.launch.packing import gpus, slot_of, start_mps
+from ner_experiments.modules import recurrent
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.kernels import cuda
 from ner_experiments.runs.provenance import peak_memory, reset_peak_memory
@@ -221,6 +223,8 @@ def measurements(
             port = server.getsockname()[1]
         calls = [([*SETTINGS[YANG]], corpus, device, sizes, backend, port, rank) for rank in (0, 1)]
         yield Measurement("together", backend, train_together, calls)
+    for shape in ((4, 8),) if tiny else UNIT_SHAPES[2:]:
+        yield Measurement("compiled", "{} x {}".format(*shape), measure_compiled, [(*shape, rounds, device)])
     for shape in CRF_SHAPES[first]:
         name = "{} x {} tokens, {} tags".format(*shape)
         yield Measurement("crf", name, measure_crf, [(*shape, peers, rounds, device)])
@@ -278,7 +282,8 @@ def measure_epoch(
 
 
 def measure_loop(*arguments: Any) -> dict[str, Any]:
-    """`measure_epoch` with large units computed by the loop in PyTorch."""
+    """`measure_epoch` with large units computed by the loop in PyTorch, a direction at a time."""
+    recurrent.run_together = lambda *_: None
     by_kernels = cuda.supports_lstm
     cuda.supports_lstm = lambda weights, by_step: not by_step and by_kernels(weights, False)
     return measure_epoch(*arguments)
@@ -383,7 +388,7 @@ GPU_LOAD = {"utilization.gpu": "utilization, %", "clocks.sm": "clock, MHz", "pow
 def tables(result: Result) -> list[str]:
     """Tables of the parts that were measured. Each part maps a measurement's name to the results of its processes."""
     makers = (gpu_epochs, gpu_graphs, gpu_recurrence, gpu_units, gpu_units_in_graphs, gpu_peers)
-    makers += (gpu_together, gpu_crf, gpu_seeds, gpu_determinism)
+    makers += (gpu_compiled, gpu_together, gpu_crf, gpu_seeds, gpu_determinism)
     return [text for make in makers if (text := make(result))]
 
 
@@ -506,6 +511,15 @@ def gpu_peers(result: Result) -> str:
         if rows
         else ""
     )
+
+
+def gpu_compiled(result: Result) -> str:
+    rows = [
+        [name, figure(one["seconds"]), ms(one["torch.compile"]), ms(one["ours"])]
+        for name, (one,) in result.get("compiled", {}).items()
+    ]
+    head = ("`torch.compile`, forward and backward", "seconds to compile", "ms", "ours, ms")
+    return table(*head, rows=rows) if rows else ""
 
 
 def gpu_together(result: Result) -> str:

@@ -59,6 +59,26 @@ def steps(device: str) -> Callable[..., Tensor]:
     return lstm.loop_states if device == "cpu" else partial(lstm.triton_states, by_step=True)
 
 
+def measure_compiled(number: int, size: int, rounds: int, device: str) -> dict[str, Any]:
+    """Times of units, forward and backward, by a loop that `torch.compile` unrolls, and the seconds that this takes."""
+    torch.manual_seed(0)
+    torch.set_default_device(device)
+    ours = BiLSTMUnits(input_size=units.INPUT, num_units=number, unit_size=size, dropout=0.0)
+    x = torch.randn(units.BATCH, units.TIME, units.INPUT, requires_grad=True)
+    lengths = torch.full((units.BATCH,), units.TIME)
+    up = torch.randn(units.BATCH, units.TIME, number, 2 * size)
+    ways = {"ours": ours, "torch.compile": torch.compile(partial(units.lock_step, ours))}
+    runs = {
+        name: partial(units.gradients, units.Contestant(way, list(ours.parameters())), x, lengths, up)
+        for name, way in ways.items()
+    }
+    start = timing.now()
+    compiled = runs["torch.compile"]()
+    seconds = timing.now() - start
+    torch.testing.assert_close(compiled, runs["ours"](), rtol=1e-3, atol=1e-3)
+    return {"seconds": seconds, **timing.measure(runs, rounds)}
+
+
 def measure_recurrence(size: int, peepholes: bool, rounds: int, device: str) -> dict[str, Any]:
     """Times of a BiLSTM on 10 sentences of up to 20 tokens, forward and backward, by a loop and by kernels."""
     torch.manual_seed(0)

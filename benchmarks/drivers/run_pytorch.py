@@ -1,9 +1,9 @@
 """Trains and decodes with as little code of our own as PyTorch allows: packed stock LSTMs and pytorch-crf.
 
-    python run_pytorch.py FOLDER OUTPUT [--compile]
+    python run_pytorch.py FOLDER OUTPUT
 
 Batches are random in training, and sorted by length in decoding. The character LSTM reads every token of a batch, not
-each distinct word once. With --compile, the model is compiled by `torch.compile`.
+each distinct word once.
 """
 
 import importlib.metadata
@@ -22,10 +22,7 @@ Ids = tuple[Tensor, list[Tensor], Tensor]
 
 
 def main() -> None:
-    parser = outcome.parser()
-    parser.add_argument("--compile", action="store_true")
-    arguments = parser.parse_args()
-    task = outcome.task(arguments)
+    task = outcome.task(outcome.parser().parse_args())
     settings = task.settings
     torch.set_default_device(settings.get("device", "cpu"))
     torch.manual_seed(1)
@@ -33,8 +30,6 @@ def main() -> None:
     encode, tags, vectors, characters = reader(task)
     train, unseen = (encode(outcome.read(path)) for path in (task.train, task.decode))
     model = Tagger(settings, vectors, characters, len(tags))
-    if arguments.compile:
-        model.compile(dynamic=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=settings["lr"])
     train_seconds, decode_seconds = [], []
     for _ in range(settings["epochs"]):
