@@ -186,6 +186,15 @@ def test_nothing_synchronizes_with_the_device(by_step: bool, monkeypatch: pytest
     assert weights.grad is not None
 
 
+def test_plain_units_in_cudnn_do_not_synchronize_either() -> None:
+    with torch.device("meta"):
+        weights = Weights(
+            *(torch.randn(2, 3, *shape).requires_grad_() for shape in ((20, 6), (20, 5), (20,)))
+        )
+        stock_states(torch.randn(1, 3, 4, 6), torch.ones(3).long(), weights, (False, True)).sum().backward()
+    assert weights.recurrent.grad is not None
+
+
 @pytest.mark.parametrize(("there", "most"), [(99 * 1024, 32), (163 * 1024, 64), (227 * 1024, 64)])
 def test_units_in_shared_memory_run_in_one_launch_plain_larger_ones_by_cudnn_and_others_by_step(
     there: int, most: int, monkeypatch: pytest.MonkeyPatch
