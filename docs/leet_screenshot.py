@@ -23,9 +23,10 @@ sys.path.insert(0, str(ROOT / "tests/helpers"))
 
 from chromium import opened  # noqa: E402
 
-COLUMNS, LINES, SECONDS = 150, 40, 10
+COLUMNS, LINES, SECONDS = 150, 40, 20
 PAGE = (
-    "<meta charset=utf-8><style>body {{ background: {background}; color: {foreground}; margin: 12px }} "
+    "<html data-charts=ready><meta charset=utf-8><style>"  # ready: what `opened` waits for
+    "body {{ background: {background}; color: {foreground}; margin: 12px }} "
     "pre {{ width: fit-content; font: 13px/1.2 'DejaVu Sans Mono', monospace }} "
     "i {{ display: inline-block; width: 1ch; overflow: hidden; font-style: normal; vertical-align: top }} "
     "{stylesheet}</style><pre>{code}</pre>"

@@ -44,8 +44,9 @@ def error_grids(row: RowErrors, calibration: MeanCalibration | None) -> dict[str
 
 
 def bar(name: str, mean: Mean) -> Value:
-    """A mean in percent."""
-    return Value(name, 100 * mean.value, 100 * mean.low, 100 * mean.high)
+    """A mean in percent, its interval cut at 0 and, but for a share of spurious mentions above it, at 100."""
+    high = 100 * mean.high if mean.value > 1 else min(100.0, 100 * mean.high)
+    return Value(name, 100 * mean.value, max(0.0, 100 * mean.low), high)
 
 
 def bar_cells(bar: Value) -> list[str]:
@@ -56,7 +57,8 @@ def bar_cells(bar: Value) -> list[str]:
 def looser_grid(scores: Mapping[str, Summary]) -> Grid:
     """F1 by looser matches, with a column of intervals unless they are those of a single run."""
     bars = []
-    for name, it in scores.items():
+    for name, score in scores.items():
+        it = score.within(0.0, 1.0)
         low, high = (None if end is None else 100 * end for end in (it.low, it.high))
         bars.append(Value(name, 100 * it.mean, low, high))
     return Grid(("score", "%", OVER_SEEDS), [*map(bar_cells, bars)]).without_empty([OVER_SEEDS])

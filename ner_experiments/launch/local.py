@@ -130,7 +130,7 @@ class LocalLauncher:
                 f"hydra.launcher.jobs_per_gpu={self.jobs_per_gpu}: jobs that have several GPUs each "
                 f"(hydra.launcher.gpus_per_job={self.gpus_per_job}) share none"
             )
-        self.peak = 0
+        self.peak, self.noted = 0, set[str]()
         self.slots = slots(self.gpus, self.gpus_per_job) if self.gpus is not None or not lack_of_gpu() else []
 
     def launch(self, jobs: Sequence[Job], logging: Mapping[str, Any]) -> list[Outcome]:
@@ -167,7 +167,7 @@ class LocalLauncher:
         results: dict[int, Outcome] = {}
         workers: list[Worker] = []
         with (
-            SweepProgress([task.job for task in tasks], packing.at_a_time) as progress,
+            SweepProgress([task.job for task in tasks], packing.at_a_time, self.noted) as progress,
             tempfile.TemporaryDirectory() as name,
             mps(packing) as environment,
             stop_on_exit(workers),
@@ -280,9 +280,12 @@ class LocalLauncher:
 class BasicLauncher:
     """Runs the jobs one after another in this process."""
 
+    def __post_init__(self) -> None:
+        self.noted = set[str]()
+
     def launch(self, jobs: Sequence[Job], logging: Mapping[str, Any]) -> list[Outcome]:
         results = []
-        with SweepProgress(jobs, at_a_time=1) as progress:
+        with SweepProgress(jobs, at_a_time=1, noted=self.noted) as progress:
             for number, job in enumerate(jobs):
                 progress.started(number)
                 results.append(Outcome(job.overrides, **worker.outcome(worker.message(job, logging))))

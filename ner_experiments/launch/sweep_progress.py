@@ -57,9 +57,11 @@ class SweepProgress:
     """Context in which a launcher runs its jobs, and says which have started and ended, by their numbers.
 
     What jobs print passes through: lines of stdout, which are notes such as those on a corpus, once in the whole sweep.
+
+    noted: such lines of earlier batches of jobs, as those of a search, to which this one's are added.
     """
 
-    def __init__(self, jobs: Sequence[Job], at_a_time: int) -> None:
+    def __init__(self, jobs: Sequence[Job], at_a_time: int, noted: set[str] | None = None) -> None:
         self.jobs, configs = jobs, [job.cfg for job in jobs]
         rows = [
             job.row or label for job, label in zip(jobs, labels([job.overrides for job in jobs]), strict=True)
@@ -76,7 +78,7 @@ class SweepProgress:
         self.started_at: dict[int, float] = {}
         self.seconds: dict[int, float] = {}
         self.epochs: dict[int, int] = {}
-        self.noted: set[str] = set()
+        self.noted = set[str]() if noted is None else noted
         self.is_live = sys.stderr.isatty() and any(cfg.runtime.progress for cfg in configs)
         self.stdout, self.stderr = sys.stdout, sys.stderr
         self.polled = 0.0

@@ -44,8 +44,11 @@ def sections(view: TableView, links: Links) -> list[Section | None]:
     ]
 
 
-def based_on(view: TableView) -> str:
-    """Sentence on the runs that the page is based on, and on what they cannot show."""
+def based_on(view: TableView, *, elsewhere: bool = False) -> str:
+    """Sentence on the runs that the page is based on, and on what they cannot show.
+
+    elsewhere: whether the page links to those of the table's runs with other settings.
+    """
     if view.page.table.command:
         return (
             f"Based on the output of {view.page.table.command} in {comma_separated(view.page.places)}."
@@ -56,7 +59,7 @@ def based_on(view: TableView) -> str:
         kind, only = ("sweep", "") if view.page.table.is_sweep else ("table", "; published numbers only")
         if any(result.missing for result in view.page.results):
             return f"No run of this {kind} counts, for the reasons below{only}."
-        return f"No run of this {kind} is finished{only}."
+        return "Published numbers only." if elsewhere else f"No run of this {kind} is finished{only}."
     count = f"{len(view.page.runs_used)} runs" if len(view.page.runs_used) > 1 else "one run"
     text = f"Based on {count} in {comma_separated(view.page.places)}."
     if any(run.archived for run in view.page.runs_used):

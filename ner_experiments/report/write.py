@@ -173,7 +173,7 @@ def write_table(site: Site, entry: Entry, variants: Sequence[tuple[str, str]], r
     head = Head(
         title,
         lead,
-        table_page.based_on(entry.view),
+        table_page.based_on(entry.view, elsewhere=bool(variants)),
         trail=[(crumb(entry), "")],
         variants=variants,
         stand_ins=page.stand_ins,

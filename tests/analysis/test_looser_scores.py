@@ -10,8 +10,9 @@ from nervaluate import Evaluator
 from seqeval.metrics import f1_score
 from seqeval.scheme import IOB2
 
-from ner_experiments.analysis.error_grids import looser_grid
+from ner_experiments.analysis.error_grids import bar, bar_cells, looser_grid
 from ner_experiments.analysis.looser_scores import ANY_OVERLAP, ANY_TYPE, MACRO, PARTIAL, looser_scores
+from ner_experiments.analysis.row_errors import Mean
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.data.tags import Span, encode, spans
 from ner_experiments.runs.predictions import Predicted
@@ -97,3 +98,9 @@ def test_scores_of_one_run_have_no_column_of_intervals() -> None:
     grid = looser_grid({MACRO: one})
     assert ([*grid.headings], grid.lines) == (["score", "%"], [[MACRO, "50.00"]])
     assert [*looser_grid({MACRO: three}).headings] == ["score", "%", "95 % over seeds"]
+
+
+def test_an_interval_of_shares_is_shown_within_its_scale() -> None:
+    """An F1, and the share of spurious mentions, which may be more than there are gold ones."""
+    assert bar_cells(bar("F1", Mean(0.9, -0.2, 1.3, 2, "seeds"))) == ["F1", "90.00", "0.00 to 100.00"]
+    assert bar_cells(bar("spurious", Mean(1.2, 0.9, 1.5, 2, "seeds")))[2] == "90.00 to 150.00"

@@ -119,6 +119,9 @@ def test_lines_say_what_varies_and_notes_come_once(
         "layers=3 seed=1 failed: worker killed by SIGKILL",
         "Ended with 2 of 4 done.",
     ]
+    with SweepProgress(jobs(tmp_path), at_a_time=1, noted=progress.noted):  # the next trials of a search
+        print("a note on the corpus")
+    assert capsys.readouterr().out == ""
 
 
 def test_a_terminal_has_one_screen_with_notes_above(

@@ -76,6 +76,9 @@ def test_why_runs_do_not_count_is_said() -> None:
     found = TableView(page_of(TABLE, [at(refused)]))
     assert "outputs/run read other files" in str(table_page.results_section(found, {}).points)
     assert "No run of this table counts" in table_page.based_on(found)
+    unmeasured = TableView(page_of(TABLE, []))
+    assert table_page.based_on(unmeasured) == "No run of this table is finished; published numbers only."
+    assert table_page.based_on(unmeasured, elsewhere=True) == "Published numbers only."
     assert find(FIRST, [refused]) == Result(FIRST.row, missing="outputs/run read other files")
     archived = source("a", s1=0.1)
     assert find(FIRST, [archived, refused]) == find(FIRST, [refused, archived]) == find(FIRST, [archived])
