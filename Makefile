@@ -95,7 +95,7 @@ docs: .venv/docs    ## build the guides and the API reference as a site that ope
 	@touch $@
 
 THREADS ?= 2
-BENCHMARKS := time_breakdown kernels units peephole machine_limit onednn optimizers scaling threads many_seeds bf16 batches startup vectors scoring looks growth
+BENCHMARKS := time_breakdown kernels units peephole machine_limit onednn optimizers scaling threads many_seeds bf16 batches startup vectors scoring comparing looks growth
 bench: .venv/installed    ## measure speed and memory for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python SPACY_PYTHON=a-python
 	$(BIN)/python benchmarks/end_to_end.py --threads $(THREADS) \
 	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))

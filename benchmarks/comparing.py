@@ -36,7 +36,7 @@ def main() -> None:
             size = sentences // 1000 if arguments.tiny else sentences
             command = written(Path(folder), size, systems, files)
             peaks: list[int] = []
-            times = timing.measure({name: partial(run, command, peaks)}, arguments.rounds)[name]
+            times = timing.measure({name: partial(run, command, peaks)}, arguments.rounds, slow=20)[name]
         measured[name] = {"sentences": size, "files": systems * files, "seconds": times, "bytes": max(peaks)}
         timing.say(name, {name: times})
     timing.write("comparing", {"rounds": arguments.rounds, "comparisons": measured}, arguments.output)

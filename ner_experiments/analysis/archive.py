@@ -26,7 +26,7 @@ from ner_experiments.analysis.breakdown import (
 )
 from ner_experiments.analysis.calibration import Calibration, calibration, of_predictions, of_run
 from ner_experiments.analysis.disagreements import Outcomes, correct, outcomes
-from ner_experiments.analysis.errors import Confusion, Kind, confusion_of, kind_counts, pairs, shares_of_kinds
+from ner_experiments.analysis.errors import Confusion, Kind, aligned, confusion_of, pairs, shares_of_kinds
 from ner_experiments.data.sentence import Corpus, Task
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
 from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, DamagedError, add_checksum, read
@@ -124,8 +124,12 @@ def errors_in_predictions(
     sentences, intervals = list(distinct.values()), len(runs) == 1
     texts = marked(sentences, task)
     groups = {name: grouped(texts, dimension) for name, dimension in named.items()}
-    kinds = np.array([kind_counts(it) for it in sentences]) if task == "mentions" else None
-    types = [list(pairs(it, task)) for it in sentences]
+    kinds = None
+    if task == "mentions":
+        both = [(found.counts(), [*found.types()]) for found in map(aligned, sentences)]
+        kinds, types = np.array([it for it, _ in both]), [it for _, it in both]
+    else:
+        types = [list(pairs(it, task)) for it in sentences]
     number = {pair: number for number, pair in enumerate(dict.fromkeys(chain.from_iterable(types)))}
     numbered = [np.array([number[pair] for pair in it], dtype=np.int64) for it in types]
     found = [correct(text) for text in texts]

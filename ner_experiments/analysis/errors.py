@@ -16,8 +16,8 @@ from jaxtyping import Int
 
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
 from ner_experiments.data.sentence import Task
-from ner_experiments.data.tags import Span, spans
-from ner_experiments.runs.predictions import Predicted
+from ner_experiments.data.tags import Span
+from ner_experiments.runs.predictions import Predicted, mentions
 
 BOUNDARY, WRONG_TYPE, BOTH, MISSING, SPURIOUS = KINDS = ("boundary", "type", "both", "missing", "spurious")
 NONE = "none"
@@ -48,6 +48,16 @@ class Alignment:
         of_pairs = [kind(gold, predicted) for gold, predicted in self.pairs if gold != predicted]
         return of_pairs + [MISSING] * len(self.missing) + [SPURIOUS] * len(self.spurious)
 
+    def counts(self) -> list[int]:
+        """Number of errors of each kind, then of gold mentions."""
+        return [*map(self.kinds().count, KINDS), len(self.pairs) + len(self.missing)]
+
+    def types(self) -> Iterator[tuple[str, str]]:
+        """Gold and predicted type of each mention; "" stands for no mention."""
+        yield from ((gold[2], predicted[2]) for gold, predicted in self.pairs)
+        yield from ((mention[2], "") for mention in self.missing)
+        yield from (("", mention[2]) for mention in self.spurious)
+
 
 def shares_of_kinds(
     counts: Int[np.ndarray, "sentences counts"], *, intervals: bool = True
@@ -59,7 +69,7 @@ def shares_of_kinds(
     false positives (spurious). Errors are counted, not tokens, and `compare` decides which mentions belong together.
     So boundary + type + both + missing = gold - correct, and boundary + type + both + spurious = predicted - correct.
 
-    counts: `kind_counts` of each sentence. Intervals are from the bootstrap over sentences, and NaN without
+    counts: `Alignment.counts` of each sentence. Intervals are from the bootstrap over sentences, and NaN without
     `intervals`.
     """
     totals = counts.sum(axis=0)
@@ -77,11 +87,9 @@ def shares_of_kinds(
     }
 
 
-def kind_counts(sentence: Predicted) -> list[int]:
-    """Number of errors of each kind, then of gold mentions."""
-    gold = spans(sentence.gold)
-    errors = compare(gold, spans(sentence.predicted)).kinds()
-    return [*map(errors.count, KINDS), len(gold)]
+def aligned(sentence: Predicted) -> Alignment:
+    """The gold mentions of a sentence and the predicted ones, as `compare`."""
+    return compare(mentions(sentence.gold), mentions(sentence.predicted))
 
 
 def compare(gold: Iterable[Span], predicted: Iterable[Span]) -> Alignment:
@@ -172,12 +180,8 @@ def confusion_of(counts: Mapping[tuple[str, str], int]) -> Confusion:
 def pairs(sentence: Predicted, task: Task) -> Iterator[tuple[str, str]]:
     """Gold and predicted type of each mention, or tag of each token; "" stands for no mention."""
     if task == "tags":
-        yield from zip(sentence.gold, sentence.predicted, strict=True)
-        return
-    compared = compare(spans(sentence.gold), spans(sentence.predicted))
-    yield from ((gold[2], predicted[2]) for gold, predicted in compared.pairs)
-    yield from ((mention[2], "") for mention in compared.missing)
-    yield from (("", mention[2]) for mention in compared.spurious)
+        return zip(sentence.gold, sentence.predicted, strict=True)
+    return aligned(sentence).types()
 
 
 def num_errors(counts: Int[np.ndarray, "sentences counts"]) -> Int[np.ndarray, " sentences"]:

@@ -18,8 +18,7 @@ from ner_experiments.analysis.errors import (
     MISSING,
     SPURIOUS,
     WRONG_TYPE,
-    Alignment,
-    compare,
+    aligned,
     kind,
     num_errors,
     overlap,
@@ -181,10 +180,6 @@ def predicted_segments(it: Predicted, task: Task) -> list[Segment]:
     notes |= dict.fromkeys(found.spurious, NAMES[SPURIOUS])
     missing = [gold for gold in found.missing if not any(overlap(gold, other) for other in notes)]
     return segments(it.words, notes | dict.fromkeys(missing, NAMES[MISSING]))
-
-
-def aligned(it: Predicted) -> Alignment:
-    return compare(mentions(it.gold), mentions(it.predicted))
 
 
 def note(gold: Span, predicted: Span) -> str:

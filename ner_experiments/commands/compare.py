@@ -47,7 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "latex": "print the scores as LaTeX",
     }.items():
         output.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=text)
-    text = "write an HTML report with errors, confusion of types and sentences on which systems differ"
+    text = (
+        "write an HTML report with errors, confusion of types, sentences on which systems differ, and the calibration "
+        "of probabilities that files have"
+    )
     output.add_argument("--report", type=Path, metavar="FOLDER", help=text)
     text = "write LaTeX of the table, figures, a paragraph on the methods, and BibTeX"
     output.add_argument("--paper", type=Path, metavar="FOLDER", help=text)

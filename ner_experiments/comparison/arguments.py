@@ -29,7 +29,8 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--gold-columns", type=columns, metavar="word=0,tag=3", help=text)
     text = (
-        "columns of the files of predictions (tag=-1), or with NAME: of those of one system; may be repeated"
+        "columns of the files of predictions (tag=-1), also of probability; or with NAME: of those of one system; may "
+        "be repeated"
     )
     parser.add_argument(
         "--columns", type=columns_of, action="append", default=[], metavar="[NAME:]word=0,tag=-1", help=text
