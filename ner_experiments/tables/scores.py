@@ -69,14 +69,16 @@ class Page:
         named = {text: ", ".join(f'"{label}"' for label in labels) for text, labels in rows.items()}
         return [text if len(rows[text]) == run else f"{text} ({named[text]})" for text in rows]
 
-    def needs(self, result: Result) -> list[str]:
-        """Names of the data that a row without runs would read, except what a run in its own folder has read.
+    @property
+    def needs(self) -> list[str]:
+        """Names of the data that rows without runs would read, except what a run in its own folder has read.
 
         What archived runs have read does not count, since it may not be on this machine.
         """
-        here = [other for other in self.results if any(not run.archived for run in other.runs.values())]
-        available = {name for other in here for name in other.reads}
-        return [name for name in dict.fromkeys(result.reads) if name not in available]
+        here = [it for it in self.results if any(not run.archived for run in it.runs.values())]
+        available = {name for it in here for name in it.reads}
+        wanted = dict.fromkeys(name for it in self.results if it.measured is None for name in it.reads)
+        return [name for name in wanted if name not in available]
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, verdict_t
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.sweep_registration import Standing, standing
+from ner_experiments.utils.text import listed
 from ner_experiments.view import cells, pages
 from ner_experiments.view.table import Grid
 from ner_experiments.xor.results import HEADINGS, PICTURE, table_lines
@@ -172,14 +173,13 @@ class TableView:
         }
 
     def measured(self, result: Result) -> str:
-        """The row's mean as text; without runs, a note that names the data that it needs."""
+        """The row's mean as text."""
         if result.measured is not None:
             archived = sum(run.archived for run in result.runs.values()) if self.has_both_origins else 0
             number = "" if archived == len(result.runs) else f"{archived} "
             kept = f", {number}archived" if archived else ""
             return cells.score(result.measured) + cells.figures(result.also()) + kept
-        needs = self.page.needs(result)
-        return ("not run" if result.reads else "") + (f" (reads {', '.join(needs)})" if needs else "")
+        return "not run" if result.reads else ""
 
     @cached_property
     def has_both_origins(self) -> bool:
@@ -234,6 +234,8 @@ class TableView:
         for result in page.results:
             labels.setdefault(result.remark, []).append(result.row.label)
         texts += [f"{'; '.join(rows)}: {remark}." for remark, rows in labels.items() if remark]
+        if page.needs:
+            texts.append(f"Rows that are not run read {listed(page.needs)}.")
         reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
         return texts + [f"Not measured: {reason}" for reason in reasons]
 

@@ -45,7 +45,7 @@ def test_a_tables_page_says_what_its_markdown_says(report: Path) -> None:
 
 def test_a_table_that_is_not_measured_leads_to_its_other_settings(report: Path) -> None:
     page = (report / "yang2020_table12.html").read_text(encoding="utf-8")
-    assert f'Measured with other settings: <a href="{WEIBO}.html">data=weibo trainer.max_epochs=3</a>' in page
+    assert f'<li><a href="{WEIBO}.html">data=weibo trainer.max_epochs=3</a></li>' in page
 
 
 def test_a_rows_page_says_what_its_runs_scored(report: Path) -> None:

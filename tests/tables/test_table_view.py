@@ -23,6 +23,7 @@ from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.pairs import compare_rows
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.table_view import ORACLE_EPOCH, TableView
+from ner_experiments.utils.text import listed
 
 FIGURES = ("markdown", "latex", "report")
 """Outputs that print figures as text."""
@@ -206,26 +207,24 @@ def test_tags_are_counted_by_tokens(tmp_path: Path) -> None:
     assert Run(tmp_path, {"task": "tags"}).counts().tolist() == [[1, 2], [1, 1]]
 
 
-def test_what_a_row_needs_is_what_no_run_has_read_here() -> None:
-    table = spec.load("huang2015_table2")
-    page = collect(table, (), lambda cfg, label: {})
-    of = {result.row.label: result for result in page.results}
-    assert page.needs(of["Senna, BI-LSTM-CRF, POS"]) == ["ptb", "senna.txt"]
+def test_what_rows_without_runs_read_is_named_except_what_a_run_has_read_here() -> None:
+    page = collect(spec.load("huang2015_table2"), (), lambda cfg, label: {})
+    every = {"ptb", "conll2000", "conll2003", "senna.txt", "gazetteer"}
+    assert {*page.needs} == every
     about = {"test": {"accuracy": 0.9}, "task": "tags", "data": {"checksum": "a"}}
     run = Run(Path("anywhere"), about | {"parameters": 1, "seconds": 1.0, "epochs": 1})
-    ran = [
-        replace(it, runs={1: run}) if it.row.label.startswith("random") and "NER" in it.row.label else it
-        for it in page.results
-    ]
-    elsewhere = ArchivedRun(run.folder, run.metrics, {})
-    archived = tuple(replace(it, runs=dict.fromkeys(it.runs, elsewhere)) for it in ran)
-    assert replace(page, results=archived).needs(of["Senna, BI-LSTM-CRF, NER"]) == ["conll2003", "senna.txt"]
-    page = replace(page, results=tuple(ran))
-    assert page.needs(of["Senna, BI-LSTM-CRF, NER"]) == ["senna.txt"]
-    assert page.needs(of["random, LSTM, chunks"]) == ["conll2000"]
-    grid = TableView(page).results
-    cells = {line[0]: line[2] for line in grid.lines}
-    assert cells["Senna, LSTM, POS"] == "not run (reads ptb, senna.txt)"
+
+    def with_names(run: Run) -> Page:
+        of_names = [it.row.label.startswith("random") and "NER" in it.row.label for it in page.results]
+        ran = [it.with_runs({1: run}) if on else it for it, on in zip(page.results, of_names, strict=True)]
+        return replace(page, results=tuple(ran))
+
+    assert {*with_names(ArchivedRun(run.folder, run.metrics, {})).needs} == every
+    ran = with_names(run)
+    assert {*ran.needs} == every - {"conll2003"}
+    assert f"Rows that are not run read {listed(page.needs)}." in TableView(page).notes
+    cells = {line[0]: line[2] for line in TableView(ran).results.lines}
+    assert cells["Senna, LSTM, POS"] == "not run"
     assert cells["Senna, Conv-CRF (Collobert et al. 2011), POS, cited"] == ""
 
 
