@@ -127,7 +127,13 @@ def gallery(folder: Path) -> str:
     lines = ["# Gallery", "", "Pages of the suite's reports. They work here as they do from the disk.", ""]
     for title, pattern, picture in GALLERY:
         page = min(folder.glob(pattern)).relative_to(folder.parent).as_posix()
-        lines += [f"## [{title}]({page})", "", f"[![]({picture}){{ width=600 }}]({page})", ""]
+        # a link in HTML, as pages of the reports are no documents of the site
+        lines += [
+            f"## {title}",
+            "",
+            f'<a href="{page}"><img src="docs/{picture}" width="600" alt="{title}"></a>',
+            "",
+        ]
     return "\n".join(lines)
 
 
