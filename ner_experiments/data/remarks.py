@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
@@ -34,6 +34,7 @@ class _Faults:
 
     def __init__(self) -> None:
         self.count = 0
+        self.files: set[str] = set()
         self._shown: list[str] = []
         self._shared: Settings = ()
         self._remedies: dict[str, Any] = {}
@@ -41,6 +42,7 @@ class _Faults:
     def add(self, message: str, settings: Settings, remedy: Mapping[str, Any]) -> None:
         self._shared = [it for it in self._shared if it in settings] if self.count else settings
         self.count += 1
+        self.files.add(os.path.basename(message.partition(":")[0]))
         if self.count <= SHOWN:
             self._shown.append(message)
         self._remedies |= remedy
@@ -104,7 +106,7 @@ class Remarks:
         finally:
             self._faults = None
         if found.count:
-            raise found.error(self.layouts())
+            raise found.error(self.layouts(files=found.files))
 
     def read_as(self, name: str, layout: str, others: str = "") -> None:
         """Note how a file is laid out, if any of this was detected.
@@ -114,10 +116,14 @@ class Remarks:
         if layout:
             self._layouts[os.path.basename(name)] = (layout, others)
 
-    def layouts(self, scheme: str = "") -> list[str]:
-        """At most one line: how the files are read. scheme: that of their tags."""
+    def layouts(self, scheme: str = "", files: Collection[str] | None = None) -> list[str]:
+        """At most one line: how the files are read. scheme: that of their tags. files: these alone, by name."""
         joint = f", {scheme}" if scheme else ""
-        lines = {name: f"{layout}{joint}{others}" for name, (layout, others) in self._layouts.items()}
+        lines = {
+            name: f"{layout}{joint}{others}"
+            for name, (layout, others) in self._layouts.items()
+            if files is None or name in files
+        }
         if len({*lines.values()}) <= 1:
             return [f"read as: {line}" for line in {*lines.values()}]
         return [f"read as: {'; '.join(f'{name}: {line}' for name, line in lines.items())}"]

@@ -28,7 +28,7 @@ LINES = {
     "ner-experiments data check ud": {"ud_ewt"},
     "ner-experiments data c": {"check", "convert"},
     "ner-experiments data n": {"new"},
-    "ner-experiments rescore mysweep --g": {"--gold"},
+    "ner-experiments rescore mysweep --g": {"--gold", "--gold-columns"},
     "ner-experiments watch model=resi": {f"model=residual{end}" for end in ("", "_a", "_b", "_c", "_d")},
     "ner-experiments data new weib": set(),
     "ner-experiments completion z": {"zsh"},

@@ -18,8 +18,9 @@ from ner_experiments.data.formats import conllu
 from ner_experiments.data.formats.conllu import gaps
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Tokens
-from ner_experiments.export.card import data as data_of_card
+from ner_experiments.export.card import card
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.run import open_run
 
 
 def found(*sentences: str, tokens: Tokens = "words", joint: str = " ") -> Any:
@@ -158,7 +159,7 @@ def test_where_the_agreement_is_said(
         "rebuilt": "words joined by spaces",
         "better": {},
     }
-    assert f"- {line}" in [*data_of_card(about)]
+    assert f"- {line}" in card(open_run(run)).splitlines()
     monkeypatch.chdir(tmp_path)
     assert line in ner("data", "new", "mine", "train.conll", "test.conll").splitlines()
     (tmp_path / "a.txt").write_text("Bob can't see")

@@ -32,7 +32,7 @@ def write(path: Path, content: Any) -> Path:
 
 def write_all(results: Path) -> None:
     """Copy the archived runs of seeds 1 to 3, and write the ledger."""
-    others = shutil.ignore_patterns("*-seed-[!123].json", "*-seed-??.json")
+    others = shutil.ignore_patterns("*-seed-[!123].json", "*-seed-??*.json")
     shutil.copytree(RESULTS / TABLE, results / TABLE, ignore=others)
     write(results / claims.FILE, ledger())
 

@@ -1,6 +1,7 @@
 """The errors on the report's pages, counted by hand: kinds, groups, confusion, differences, gradients."""
 
 import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,12 +55,15 @@ def other() -> RowErrors:
     return RowErrors("another", {1: archived(CORRECT, CORRECT), 2: archived(CORRECT, CORRECT)})
 
 
-def student(*values: float) -> str:
-    """The 95 % interval of a mean, as pages print it."""
+def student(*values: float, low: float = -math.inf, high: float = math.inf) -> str:
+    """The 95 % interval of a mean, as pages print it, within the values that it can have."""
     mean = sum(values) / len(values)
     sd = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
     half = t.ppf(0.975, len(values) - 1) * sd / math.sqrt(len(values))
-    return f"{mean - half:.2f} to {mean + half:.2f}"
+    return f"{max(low, mean - half):.2f} to {min(high, mean + half):.2f}"
+
+
+percent = partial(student, low=0.0, high=100.0)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_kinds_are_shares_of_the_gold_mentions(row: RowErrors) -> None:
     assert section is not None
     (plot,) = section.plots
     sixth = 100 / 6
-    half = [f"{sixth / 2:.2f}", student(sixth, 0)]
+    half = [f"{sixth / 2:.2f}", percent(sixth, 0)]
     none = {key: ["0.00", "0.00 to 0.00"] for key in ("wrong type and boundary", "spurious")}
     found = {name: cells for name, *cells in plot.grid.lines}
     assert found == {"wrong boundary": half, "wrong type": half, "missing": half, **none}
@@ -93,9 +97,9 @@ def test_groups_have_the_mean_of_f1_over_seeds(row: RowErrors) -> None:
     assert section is not None
     of_type = {name: cells for name, *cells in section.plots[0].grid.lines}
     # LOC: 2 of 2, and none of the 2 with nothing predicted. PER: 3 of 4 both ways; then 4 of 4, with one more
-    assert of_type["LOC"] == ["50.00", "50.00", "50.00", student(100, 0), "2"]
+    assert of_type["LOC"] == ["50.00", "50.00", "50.00", percent(100, 0), "2"]
     f1 = (100 * 6 / 8, 100 * 8 / 9)
-    assert of_type["PER"][2:] == [f"{sum(f1) / 2:.2f}", student(*f1), "4"]
+    assert of_type["PER"][2:] == [f"{sum(f1) / 2:.2f}", percent(*f1), "4"]
 
 
 def test_confusion_is_a_mean_over_runs_and_coloured_by_share(row: RowErrors) -> None:
