@@ -5,7 +5,7 @@ The input is each run's counts by sentence on one test set.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,8 +89,7 @@ def randomization_tests(
     used = {index: RowStatistics.of(rows[index]) for pair in pairs for index in pair}
     tests: list[Randomization] = []
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
-        block = [(used[a], used[b]) for a, b in pairs[start : start + PAIRS_AT_ONCE]]
-        tests += compare_block(block, draws, np.random.default_rng(seed))
+        tests += compare_block(used, pairs[start : start + PAIRS_AT_ONCE], draws, np.random.default_rng(seed))
     return tests
 
 
@@ -117,11 +116,16 @@ class RowStatistics:
 
 
 def compare_block(
-    pairs: Sequence[tuple[RowStatistics, RowStatistics]], draws: int, rng: np.random.Generator
+    rows: Mapping[int, RowStatistics],
+    indices: Sequence[tuple[int, int]],
+    draws: int,
+    rng: np.random.Generator,
 ) -> list[Randomization]:
-    """The tests of pairs of rows; memory grows with their number."""
-    first, second = (np.stack([pair[side].means for pair in pairs]) for side in (0, 1))
-    null = swap_sentences(first, second, draws, rng)
+    """The tests of pairs of rows, given by their indices; memory grows with their number."""
+    compared = sorted({index for pair in indices for index in pair})
+    places = np.searchsorted(compared, indices)
+    null = swap_sentences(np.stack([rows[index].means for index in compared]), places, draws, rng)
+    pairs = [(rows[a], rows[b]) for a, b in indices]
     state, shares = rng.bit_generator.state, [run_share(a, b) for a, b in pairs]
     by_sizes: dict[tuple[int, int], list[int]] = {}
     for number, ((a, b), share) in enumerate(zip(pairs, shares, strict=True)):
@@ -218,26 +222,25 @@ def influence(parts: Int[np.ndarray, "runs sentences 2"]) -> Float[np.ndarray, "
 
 
 def swap_sentences(
-    a: Float[np.ndarray, "*pairs sentences 2"],
-    b: Float[np.ndarray, "*pairs sentences 2"],
+    means: Float[np.ndarray, "rows sentences 2"],
+    pairs: Int[np.ndarray, "pairs 2"],
     draws: int,
     rng: np.random.Generator,
-) -> Float[np.ndarray, "*pairs draws"]:
-    """Differences of the scores of each pair after a coin for each sentence swaps its counts."""
-    null = np.empty((*a.shape[:-2], draws))
-    sentences = a.shape[-2]
+) -> Float[np.ndarray, "pairs draws"]:
+    """Differences of the scores of pairs of rows after a coin for each sentence swaps its counts."""
+    null = np.empty((len(pairs), draws))
+    sentences, (first, second) = means.shape[1], pairs.T
     step = max(1, COINS_PER_CHUNK // sentences)
-    gaps = b - a
     # swapping equal counts changes nothing
-    differing = np.flatnonzero(gaps.any(axis=(*range(a.ndim - 2), -1)))
-    gaps = np.ascontiguousarray(np.moveaxis(gaps[..., differing, :], -2, 0))
-    totals = a.sum(axis=-2)[..., None, :], b.sum(axis=-2)[..., None, :]
+    differing = np.flatnonzero((means != means[0]).any(axis=(0, 2)))
+    columns = np.ascontiguousarray(np.moveaxis(means[:, differing], 0, 1))
+    totals = means.sum(axis=1)
     for start in range(0, draws, step):
         coins = toss((min(step, draws - start), sentences), rng)
-        moved = np.moveaxis(np.tensordot(coins[:, differing].astype(np.float64), gaps, 1), 0, -2)
-        null[..., start : start + step] = score_of_parts(totals[0] + moved) - score_of_parts(
-            totals[1] - moved
-        )
+        swapped = np.tensordot(coins[:, differing].astype(np.float64), columns, 1)
+        moved = swapped[:, second] - swapped[:, first]
+        found = score_of_parts(totals[first] + moved) - score_of_parts(totals[second] - moved)
+        null[:, start : start + step] = found.T
     return null
 
 

@@ -136,12 +136,8 @@ def test_with_one_run_in_a_row_p_covers_sentences_alone() -> None:
     for one, other in ((a[:1], b[:1]), (a[:1], b)):
         test = randomization_test(one, other)
         assert (test.p_over_seeds_and_sentences, test.p_over_sentences) == (None, test.p)
-    null = swap_sentences(
-        numerator_and_denominator(a[:1]).mean(axis=0),
-        numerator_and_denominator(b).mean(axis=0),
-        10_000,
-        np.random.default_rng(0),
-    )
+    means = np.stack([numerator_and_denominator(row).mean(axis=0) for row in (a[:1], b)])
+    (null,) = swap_sentences(means, np.array([[0, 1]]), 10_000, np.random.default_rng(0))
     gap = np.mean([score(run) for run in a[:1]]) - np.mean([score(run) for run in b])
     assert test.p == (1 + np.count_nonzero(abs(null) >= abs(gap) - 1e-12)) / 10_001
 
@@ -222,14 +218,15 @@ def test_the_coins_are_those_of_numpys_integers_and_leave_the_generator_in_the_s
 def test_sentences_with_equal_counts_are_left_out_of_the_product_alone() -> None:
     """Against the product over all sentences; the coins of a sentence do not depend on the other sentences."""
     rng = np.random.default_rng(0)
-    a = rng.integers(0, 4, (50, 2)).astype(float)
-    b = np.where(rng.random((50, 1)) < 0.8, a, rng.integers(0, 4, (50, 2)))
+    same = rng.integers(0, 4, (50, 2)).astype(float)
+    rows = np.stack([np.where(rng.random((50, 1)) < 0.8, same, rng.integers(0, 4, (50, 2))) for _ in "abc"])
     coins = np.random.default_rng(1).integers(2, size=(1000, 50), dtype=np.uint8)
-    moved = coins @ (b - a)
-    expected = score_of_parts(a.sum(axis=0) + moved) - score_of_parts(b.sum(axis=0) - moved)
-    np.testing.assert_allclose(
-        swap_sentences(a, b, 1000, np.random.default_rng(1)), expected, rtol=0, atol=1e-14
-    )
+    pairs = np.array([[0, 1], [2, 0]])
+    found = swap_sentences(rows, pairs, 1000, np.random.default_rng(1))
+    for (a, b), null in zip(rows[pairs], found, strict=True):
+        moved = coins @ (b - a)
+        expected = score_of_parts(a.sum(axis=0) + moved) - score_of_parts(b.sum(axis=0) - moved)
+        np.testing.assert_allclose(null, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("at_once", [2, 100])
