@@ -30,7 +30,7 @@ from ner_experiments.main import cli
 
 SESSIONS = sorted((Path(__file__).parent / "transcript").glob("*.txt"))
 COMMAND = re.compile(r"(?m)^(?=\$ (?:ner-experiments|python run\.py|cat)\b)")
-SLOW = {"08_whole_archive"}
+SLOW = {"05_training", "06_a_trained_run", "08_whole_archive"}
 LONGEST = 80
 """Lines; the rest of a longer output is represented by its checksum."""
 

@@ -107,6 +107,7 @@ def test_looks_on_slurm_do_not_look_for_a_gpu_here() -> None:
     assert planned(CommandLine.of(["hydra/launcher=slurm", *own])).looks == [2, 3]
 
 
+@pytest.mark.slow
 def test_a_sweep_on_slurm_returns_what_its_jobs_did(tmp_path: Path, states: Path) -> None:
     place = [f"output_dir={tmp_path}/out", f"data_dir={tmp_path}"]
     done = sweep("data=toy_zh,msra", *TINY, *place)

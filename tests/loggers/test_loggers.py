@@ -333,7 +333,7 @@ def test_tensorboard_has_every_epoch_once_of_a_run_that_was_cut_off(tmp_path: Pa
     assert [event.step for event in scalars(folder).Scalars("dev/f1")] == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("logger", ["wandb", "tensorboard"])
+@pytest.mark.parametrize("logger", [pytest.param("wandb", marks=pytest.mark.slow), "tensorboard"])
 def test_a_finished_run_is_logged_once_from_its_files(
     logger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

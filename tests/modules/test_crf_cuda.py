@@ -171,6 +171,7 @@ def test_a_gpu_equals_a_cpu_deterministically_without_sync() -> None:
         torch.testing.assert_close(found.cpu(), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_kernels_compile_for_a_gpu_and_fit_in_its_registers(tmp_path: Path) -> None:
     types = {"time": "i32", "tags": "*i64", "lengths": "*i32", "losses": "*fp64"}
     for name, size in itertools.product(("forward", "backward", "viterbi"), (20, 73)):

@@ -181,6 +181,7 @@ print("compiled", kernel.stats.cache_misses.total())
 """
 
 
+@pytest.mark.slow
 def test_a_process_waits_for_what_another_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     script = tmp_path / "kernel.py"

@@ -250,6 +250,7 @@ def refuse(*_: object) -> NoReturn:
     raise ValueError("cannot compile\nat line 3")
 
 
+@pytest.mark.slow
 def test_kernels_compile_for_a_gpu_and_fit_in_its_memory(tmp_path: Path) -> None:
     types = {"time": "i32", "batch": "i32", "units": "i32", "lengths": "*i64"}
     for name in ("forward", "backward"):

@@ -312,6 +312,7 @@ def test_records_without_a_token_are_counted(
     assert caplog.messages == ["records without tokens, left out of the output: 2 (first: in.jsonl:2)"]
 
 
+@pytest.mark.slow
 def test_several_processes_tag_as_one(
     toy_run: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_page_that_was_deleted_or_that_code_no_longer_makes_is_set_right(tmp_p
     assert page.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
 def test_a_sweep_its_report_and_its_dashboard_leave_nothing_but_outputs(

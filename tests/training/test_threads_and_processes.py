@@ -19,6 +19,7 @@ from ner_experiments.train import train
 from ner_experiments.training.trainer import killing_stragglers
 
 
+@pytest.mark.slow
 def test_threads_train_the_weights_of_their_seeds(tmp_path: Path) -> None:
     def weights(seed: int, folder: str) -> bytes:
         small = [*TINY, TOY, "data=toy_en", "model.hidden_size=8", "chars=none"]
