@@ -75,9 +75,9 @@ GALLERY = [
     ("A table: the answer, scores, all pairs", "results/huang2015_table3-*2015.html", "report-table.png"),
     ("A row: its seeds, and errors by kind, type and length", "results/runs-*.html", "report-errors.png"),
     ("Sentences on which two rows differ", "results/*-pairs-0.html", "report-pairs-phone.png"),
-    ("Files of predictions by two tools, compared", "files/index.html", "report-own-sweep.png"),
+    ("Files of predictions by two tools, compared", "files/index.html", ""),
 ]
-"""What a page of the reports shows, where it is, and a picture of such a page."""
+"""What a page of the reports shows, where it is, and a picture of such a page, if there is one."""
 
 LINK = re.compile(r'(\]\(|<img src=")([^)"\s#]+)(#[^)"\s]*)?([)"])')
 EQUATION = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
@@ -124,16 +124,17 @@ def gallery(folder: Path) -> str:
         ):
             if cli([str(item) for item in command]):
                 raise PluginError(f"the gallery has no report of `{command[0]}`")
-    lines = ["# Gallery", "", "Pages of the suite's reports. They work here as they do from the disk.", ""]
+    lines = [
+        "# Gallery",
+        "",
+        "Pages of the suite's reports, to click through as they open from the disk.",
+        "",
+    ]
     for title, pattern, picture in GALLERY:
         page = min(folder.glob(pattern)).relative_to(folder.parent).as_posix()
+        shown = f'<img src="docs/{picture}" width="600" alt="{title}">' if picture else "The report"
         # a link in HTML, as pages of the reports are no documents of the site
-        lines += [
-            f"## {title}",
-            "",
-            f'<a href="{page}"><img src="docs/{picture}" width="600" alt="{title}"></a>',
-            "",
-        ]
+        lines += [f"## {title}", "", f'<a href="{page}">{shown}</a>', ""]
     return "\n".join(lines)
 
 
