@@ -90,7 +90,7 @@ YANG = "Yang & Xu (2020), residual, 4 layers"
 PACKED, BUSY = 15, 60
 """Tokens per second of twelve packed trainings over those of one without graphs; utilization in %."""
 GOALS = 2 * len(SETTINGS) + 3
-"""Of them `targets` has a row each: tokens per second and utilization of each setting, units twice, and packing."""
+"""The goals, with a row each in `targets`: tokens per second and utilization by setting, units twice, and packing."""
 GRAPHS, DETERMINISTIC = "runtime.cuda_graphs=true", "runtime.deterministic=true"
 SMALL = ["model=bilstm", "model.hidden_size=100"]
 CRF_PEERS = ("pytorch-crf", "torch-struct")

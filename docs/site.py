@@ -77,7 +77,7 @@ GALLERY = [
     ("Sentences on which two rows differ", "results/*-pairs-0.html", "report-pairs-phone.png"),
     ("Files of predictions by two tools, compared", "files/index.html", ""),
 ]
-"""What a page of the reports shows, where it is, and a picture of such a page, if there is one."""
+"""Pages of the reports: the subject, the address, and a picture of such a page, if there is one."""
 
 LINK = re.compile(r'(\]\(|<img src=")([^)"\s#]+)(#[^)"\s]*)?([)"])')
 EQUATION = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
@@ -127,7 +127,7 @@ def gallery(folder: Path) -> str:
     lines = [
         "# Gallery",
         "",
-        "Pages of the suite's reports, to click through as they open from the disk.",
+        "Pages of the suite's reports, exactly as they open from disk.",
         "",
     ]
     for title, pattern, picture in GALLERY:

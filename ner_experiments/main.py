@@ -54,7 +54,9 @@ def answer(arguments: Sequence[str] | None = None) -> int:
         return 1
     except ModuleNotFoundError as error:  # such as Hydra, without which files of predictions can be compared
         module = f"{error.name}".partition(".")[0]
-        rule = f"it needs the module {module}, which is not installed: pip install ner-experiments"
+        rule = (
+            f"needs the module {module}, which is not installed; `pip install -e .` in a checkout brings all"
+        )
         print(f"ner-experiments {name}: {rule}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

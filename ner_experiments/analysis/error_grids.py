@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
+from ner_experiments.analysis.errors import SPURIOUS
 from ner_experiments.analysis.row_errors import (
     Mean,
     MeanBucket,
@@ -43,10 +45,14 @@ def error_grids(row: RowErrors, calibration: MeanCalibration | None) -> dict[str
     return {title: grid for title, grid in grids.items() if grid.lines}
 
 
-def bar(name: str, mean: Mean) -> Value:
-    """A mean in percent, its interval cut at 0 and, but for a share of spurious mentions above it, at 100."""
-    high = 100 * mean.high if mean.value > 1 else min(100.0, 100 * mean.high)
-    return Value(name, 100 * mean.value, max(0.0, 100 * mean.low), high)
+def bar(name: str, mean: Mean, *, most: float = 100.0) -> Value:
+    """A mean in percent, its interval cut at 0 and at the largest possible value."""
+    return Value(name, 100 * mean.value, max(0.0, 100 * mean.low), min(most, 100 * mean.high))
+
+
+def bars_of_kinds(kinds: Mapping[str, Mean]) -> list[Value]:
+    """Errors of each kind in percent of the gold mentions, of which spurious ones can exceed 100."""
+    return [bar(NAMES[name], mean, most=inf if name == SPURIOUS else 100.0) for name, mean in kinds.items()]
 
 
 def bar_cells(bar: Value) -> list[str]:
@@ -66,7 +72,7 @@ def looser_grid(scores: Mapping[str, Summary]) -> Grid:
 
 def kinds_grid(kinds: Mapping[str, Mean]) -> Grid:
     """Share of each kind of error."""
-    lines = [bar_cells(bar(NAMES[name], mean)) for name, mean in kinds.items()]
+    lines = [*map(bar_cells, bars_of_kinds(kinds))]
     return Grid(("error", "% of gold mentions", "95 %"), lines)
 
 

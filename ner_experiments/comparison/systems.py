@@ -291,7 +291,7 @@ def notes_on(file: Texts, aligned: Aligned, known_words: Set[tuple[str, ...]]) -
 
 
 def stated_probabilities(gold: Iterable[Text], file: Aligned) -> tuple[tuple[int, float, bool], ...]:
-    """Of each mention with a probability: the number of its sentence, the probability, and whether it is correct."""
+    """The number of the sentence, the probability, and whether it is correct, for each mention with a probability."""
 
     def stated() -> Iterator[tuple[int, float, bool]]:
         for number, (text, found) in enumerate(zip(gold, file.sentences, strict=True)):

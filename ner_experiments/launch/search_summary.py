@@ -13,7 +13,7 @@ from ner_experiments.utils.terminal import make_console, new_table
 
 SHOWN = 10
 """Number of trials in the table of the best."""
-DRAWS = ("1", "2", "3", "5", "10", "20", "50", "100", "200", "500", "1000")
+DRAWS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of trials whose expected best score is printed, beside that of all."""
 
 
@@ -41,9 +41,10 @@ def show(search: Search, *, exhausted: bool = False) -> None:
             console.print(new_table(*importance.headings, lines=importance.lines))
         if len(ranked) > 1:
             console.print("Expected best dev score of N trials drawn at random from these")
-            *most, last = expected_grid(search).lines
-            lines = [*(line for line in most if line[0] in DRAWS), last]
-            console.print(new_table(*expected_grid(search).headings, lines=lines))
+            expected = expected_grid(search)
+            *most, last = expected.lines
+            lines = [*(line for number, line in enumerate(most, 1) if number in DRAWS), last]
+            console.print(new_table(*expected.headings, lines=lines))
     if exhausted:
         console.print("All points of the search space were tried.")
     for trial in search.failed:

@@ -11,6 +11,7 @@ from ner_experiments.analysis.error_grids import (
     HEADINGS,
     bar,
     bar_cells,
+    bars_of_kinds,
     calibration_grid,
     confusion_grid,
     groups_grid,
@@ -25,7 +26,6 @@ from ner_experiments.analysis.row_errors import (
     RowErrors,
     explain_intervals,
 )
-from ner_experiments.analysis.sentences import NAMES
 from ner_experiments.analysis.statistics import Summary, difference, summarize
 from ner_experiments.report.run_plots import bar_plot, group_plot, reliability
 from ner_experiments.report.site import Section
@@ -90,9 +90,7 @@ def table_section(rows: Rows, reference: str, number: int) -> Section | None:
 
 def kinds_table(rows: Rows) -> Grid:
     """Share of each kind of error, one line per row of the table."""
-    bars = {
-        label: [bar(NAMES[name], mean) for name, mean in row.kinds().items()] for label, row in rows.items()
-    }
+    bars = {label: bars_of_kinds(row.kinds()) for label, row in rows.items()}
     return replace(bar_grid(bars), caption="Errors by kind, % of gold mentions, with 95 % intervals")
 
 
@@ -163,7 +161,7 @@ def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:
     """Share of each kind of error."""
     if not kinds:
         return None
-    bars = [bar(NAMES[name], mean) for name, mean in kinds.items()]
+    bars = bars_of_kinds(kinds)
     plot = bar_plot(bars, "% of gold mentions", "Errors by kind", kinds_grid(kinds))
     return Section("kinds", "Errors by kind", [KINDS_TEXT, explain_intervals(kinds.values())], plots=[plot])
 

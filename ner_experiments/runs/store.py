@@ -218,9 +218,8 @@ def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:
         others = f" and {number - 1} other run{'s' * (number > 2)}" if number > 1 else ""
         reason = f"{first.outdated}; runtime.reuse=any counts such runs"
         if not present:
-            raise ValueError(
-                f"runs by other code: {reason}"
-            )  # the same for all rows, so that a table says it once
+            # the same for all rows, so that a table says it once
+            raise ValueError(f"runs by other code: {reason}")
         log_once(f"left out: {first.folder}{others}: {reason}")
     return present
 

@@ -165,7 +165,7 @@ def headline(replications: Sequence[Replication], ledger: Iterable[Claim]) -> st
 
 WITHOUT_VERDICT = {
     "not run": "Not yet run",
-    "needs a GPU": "In need of a GPU",
+    "needs a GPU": "Need a GPU",
     "not testable": f"Not testable, as they would need more than {MOST_SEEDS} seeds per row",
 }
 

@@ -7,15 +7,14 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
-from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity
+from ner_experiments.config.identity import identity
 from ner_experiments.config.plain_yaml import to_yaml
-from ner_experiments.config.row_settings import root
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.artifacts import CONFIG
 from ner_experiments.runs.code import code_of
 from ner_experiments.runs.code import digest as code_digest
 from ner_experiments.runs.status import planned_run, sweep_statuses
-from ner_experiments.tables.experiments import Experiment, deviations, experiments
+from ner_experiments.tables.experiments import Experiment, counts, deviations, experiments
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.spec import Table
 from ner_experiments.tables.sweep_registration import (
@@ -69,7 +68,7 @@ def register(
         rows=tuple(
             RegisteredRow(
                 label=it.row.label,
-                settings=" ".join(item for item in it.overrides if root(item) not in NOT_THE_EXPERIMENT),
+                settings=" ".join(filter(counts, it.overrides)),
                 identity=identity(it.cfg, fingerprint(it.cfg)),
                 code=code_digest(code_of(it.cfg)),
             )

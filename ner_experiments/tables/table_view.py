@@ -235,7 +235,7 @@ class TableView:
             labels.setdefault(result.remark, []).append(result.row.label)
         texts += [f"{'; '.join(rows)}: {remark}." for remark, rows in labels.items() if remark]
         if page.needs:
-            texts.append(f"Rows that are not run read {listed(page.needs)}.")
+            texts.append(f"The rows that were not run need {listed(page.needs)}.")
         reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
         return texts + [f"Not measured: {reason}" for reason in reasons]
 

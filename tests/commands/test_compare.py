@@ -287,7 +287,8 @@ def test_files_need_none_of_the_heavy_libraries(ner: Ner) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (
         1,
-        "ner-experiments errors: it needs the module hydra, which is not installed: pip install ner-experiments\n",
+        "ner-experiments errors: needs the module hydra, which is not installed; `pip install -e .` in a checkout "
+        "brings all\n",
     )
 
 

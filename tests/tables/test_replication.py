@@ -52,7 +52,7 @@ def test_what_is_registered_is_counted(results: Path, replications: list[Replica
     evidence = "Evidence from substitutes: Huang, Xu & Yu (2015), rung 3: 1 *replicates*."
     assert (evidence in text) == (made(results) == "all")
     assert (
-        "In need of a GPU: 1. Not testable, as they would need more than 12 seeds per row: 1. All other claims"
+        "Need a GPU: 1. Not testable, as they would need more than 12 seeds per row: 1. All other claims"
         in text
     )
 

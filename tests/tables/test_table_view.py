@@ -222,7 +222,7 @@ def test_what_rows_without_runs_read_is_named_except_what_a_run_has_read_here() 
     assert {*with_names(ArchivedRun(run.folder, run.metrics, {})).needs} == every
     ran = with_names(run)
     assert {*ran.needs} == every - {"conll2003"}
-    assert f"Rows that are not run read {listed(page.needs)}." in TableView(page).notes
+    assert f"The rows that were not run need {listed(page.needs)}." in TableView(page).notes
     cells = {line[0]: line[2] for line in TableView(ran).results.lines}
     assert cells["Senna, LSTM, POS"] == "not run"
     assert cells["Senna, Conv-CRF (Collobert et al. 2011), POS, cited"] == ""

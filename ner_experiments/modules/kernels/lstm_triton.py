@@ -60,8 +60,8 @@ def load_weights(weights, program, size: tl.constexpr, width: tl.constexpr, to: 
 
 @triton.jit
 @no_type_check
-def sentences(peepholes, mask, lengths, column, batch, size):
-    """What a program reads once: sentence numbers, lengths, which states exist, dropout and peepholes."""
+def read_constants(peepholes, mask, lengths, column, batch, size):
+    """Read what is the same at each step: sentence numbers, lengths, which states exist, dropout and peepholes."""
     program = tl.program_id(1).to(tl.int64)
     b = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     length = tl.load(lengths + b, mask=b < batch, other=0)
@@ -144,7 +144,7 @@ def forward(
 ):
     """Compute states from gates; acts receives the values of the four gates and of the cell."""
     column = tl.arange(0, width)[None, :]
-    program, b, length, inside, dropout, p_i, p_f, p_o = sentences(
+    program, b, length, inside, dropout, p_i, p_f, p_o = read_constants(
         peepholes, mask, lengths, column, batch, size
     )
     w_i, w_f, w_g, w_o = load_weights(weights, program, size, width, to=1)
@@ -178,7 +178,7 @@ def backward(
 ):
     """Compute grad_gates from grad_states; PyTorch derives all other gradients from it."""
     column = tl.arange(0, width)[None, :]
-    program, b, length, inside, dropout, p_i, p_f, p_o = sentences(
+    program, b, length, inside, dropout, p_i, p_f, p_o = read_constants(
         peepholes, mask, lengths, column, batch, size
     )
     w_i, w_f, w_g, w_o = load_weights(weights, program, size, width, to=0)
@@ -217,7 +217,7 @@ def forward_step(
 ):
     """Time step t of `forward`: `products` are W h_{t-1}; `read` receives h_t as step t + 1 multiplies it."""
     column = (tl.program_id(2) * width + tl.arange(0, width))[None, :]
-    program, b, length, inside, dropout, p_i, p_f, p_o = sentences(
+    program, b, length, inside, dropout, p_i, p_f, p_o = read_constants(
         peepholes, mask, lengths, column, batch, size
     )
     row = row_of(program, units, batch, time, b, length, t)
@@ -254,7 +254,7 @@ def backward_step(
     `cells` holds the gradient of c_t, and receives that of c_{t-1}.
     """
     column = (tl.program_id(2) * width + tl.arange(0, width))[None, :]
-    program, b, length, inside, dropout, p_i, p_f, p_o = sentences(
+    program, b, length, inside, dropout, p_i, p_f, p_o = read_constants(
         peepholes, mask, lengths, column, batch, size
     )
     row = row_of(program, units, batch, time, b, length, t)
