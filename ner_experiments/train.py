@@ -130,6 +130,7 @@ class Experiment:
 def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     """Run the experiment unless its run is finished; return the content of metrics.json, with the run's `folder`.
 
+    If it is trained now and is short, a `hint` is added, as `hint_of_few_updates`.
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
     The threads of one process train one after another, also without `wait`. On SIGTERM the process exits with status
     143 once a checkpoint is written. ValueError as `values.check_experiment`, `processes.check_program`,
@@ -220,7 +221,7 @@ def result_by_other_code(experiment: Experiment) -> dict[str, Any] | None:
 
 
 def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
-    """Train, resuming from the folder's checkpoint if there is one; return the content of metrics.json.
+    """Train, resuming from the folder's checkpoint if there is one; return the content of metrics.json, and the hint.
 
     Writes all files of the run but config.yaml and code.json. The first process writes metrics.json as soon as test is
     scored: until then no test score is shown, logged or read by any command, and a process that is killed later does
@@ -252,8 +253,6 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
         dev_scores = [float(row[f"dev_{tagger.metric.primary_metric}"]) for row in epochs.rows]
         updates, decays = trainer.global_step, bool(cfg.schedule)
         hint = hint_of_few_updates(cfg.batches, best_epoch, dev_scores, updates, decays=decays)
-        if hint and not cfg.trainer.train_batches:  # a smoke run is short on purpose
-            log.info("%s: %s", "some runs" if cfg.sweep.row else folder, hint)
         result: dict[str, Any] = {
             "data": data_of_run,
             "task": experiment.corpus.task,
@@ -270,7 +269,8 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
             from ner_experiments.loggers.final import log_final  # slow to import: SciPy
 
             log_final(logger, folder, result, tagger, data)
-    return result
+    # a smoke run is short on purpose
+    return result | ({"hint": hint} if hint and not cfg.trainer.train_batches else {})
 
 
 def costs(trainer: Trainer, epochs: EpochLog, counts: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,8 +116,8 @@ def _columns(text: str) -> dict[str, int | str]:
     return {name: column for name, column in named.items() if name != "tag"}
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Tag the input. Raises ValueError or OSError for user errors."""
+def run(arguments: argparse.Namespace) -> int:
+    """Tag the input; return 1 if a file that was named is passed over. Raises ValueError or OSError for user errors."""
     arguments.run = folder_of(arguments.run)
     found = _files(arguments.files)
     output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
@@ -176,11 +176,12 @@ def run(arguments: argparse.Namespace) -> None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
         WRITERS[output](tagged, sys.stdout, tagger.types)
-    if folders:
+    if folders or len(files) < len(found):
         what = ", ".join(f"{number:,} {it}" for it, number in counts.items()) or "nothing"
         skipped = f", {len(found) - len(files):,} passed over" * (len(files) < len(found))
         where = f" to {arguments.to}" if arguments.to else ""
         print(f"files tagged: {len(files):,}{skipped}; written{where}: {what}", file=sys.stderr)
+    return int(any(file in arguments.files for file in found.keys() - files.keys()))
 
 
 def _counted(tagged: Iterable[TaggedSentence], counts: Counter[str]) -> Iterator[TaggedSentence]:
@@ -241,20 +242,24 @@ def _files(names: Sequence[str]) -> dict[str, str]:
 
 
 def _texts(files: Mapping[str, str], named: Sequence[str], encoding: str, *, raw: bool) -> dict[str, str]:
-    """The files without those of folders that are no text or cannot be read, of which a warning tells.
+    """The files without those that are no text or cannot be read, each with a warning; pipes are not tried.
 
-    raw: leave out markup and data as well, whose tags and keys would be tagged as words.
+    raw: leave out markup and data of folders as well, whose tags and keys would be tagged as words. ValueError if the
+    only file is no text, or none is.
     """
     texts = {}
     for file, name in files.items():
         try:
-            if file != "-" and file not in named:
-                if raw and Path(file).suffix.lower() in MARKUP:
-                    raise ValueError(f"{file}: not plain text, by its name; to tag it, name it")
+            if file not in named and raw and Path(file).suffix.lower() in MARKUP:
+                raise ValueError(f"{file}: not plain text, by its name; to tag it, name it")
+            if os.path.isfile(file):
                 deque(read_text(file, encoding), maxlen=0)
             texts[file] = name
         except (ValueError, OSError) as error:
-            log.warning("passed over: %s", message_of(error))
+            way_out = "; another encoding: --encoding" * isinstance(error.__context__, UnicodeError)
+            if len(files) == 1 and file in named:
+                raise ValueError(f"{message_of(error)}{way_out}") from None
+            log.warning("passed over: %s%s", message_of(error), way_out)
     if not texts:
         raise ValueError("no file is text (another encoding: --encoding)")
     return texts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
 
 
+NAMED = 3
+"""Number of rows that a hint names; further ones are counted."""
 TOO_FEW_STEPS = (
     "which usually means too few training steps. Try more epochs, smaller batches (batches.tokens, "
     "batches.sentences) or a larger optimizer.lr."
@@ -50,7 +52,8 @@ def show(jobs: Sequence[Outcome], finished: Rows | None = None) -> int:
     known = {run["folder"] for runs in (finished or {}).values() for run in runs}
     recorded = known and known.issuperset(run["folder"] for runs in rows.values() for run in runs)
     if finished and recorded:
-        rows = {label: [*runs] for label, runs in finished.items()}
+        trained = {run["folder"]: run for runs in rows.values() for run in runs}
+        rows = {label: [trained.get(run["folder"], run) for run in runs] for label, runs in finished.items()}
     if rows:
         common = [
             item for item in shared(overrides) if counts(item) or (item.startswith("seed=") and not recorded)
@@ -104,14 +107,21 @@ def results_table(rows: Rows) -> list[tuple[str, ...]]:
 
 
 def hints(rows: Rows) -> list[str]:
-    """A line, with settings to try, if the dev score of a run is 0; it names the rows."""
-    found, score = [], ""
+    """A line per hint with settings to try, for short runs and those whose dev score is 0; it names the rows."""
+    rows_of: dict[str, list[str]] = defaultdict(list)
     for name, runs in rows.items():
-        metric, score = PRIMARY_METRIC[runs[0]["task"]]
-        if number := sum(run["dev"][metric] == 0 for run in runs):
-            several = f"{number} of {len(runs)} runs{f' of {name}' if len(rows) > 1 else ''}"
-            found.append(several if len(runs) > 1 else name)
-    return [f"dev {score} is 0 in {listed(found)}, {TOO_FEW_STEPS}"] if found else []
+        for text, number in Counter(map(hint, runs)).items():
+            rows_of[text].append(name if number == len(runs) else f"{number} of {len(runs)} runs of {name}")
+    return [
+        f"{listed([*names[:NAMED], *([f'{more} more'] if (more := len(names) - NAMED) > 0 else [])])}: {text}"
+        for text, names in rows_of.items()
+        if text
+    ]
+
+
+def hint(run: Mapping[str, Any]) -> str:
+    metric, score = PRIMARY_METRIC[run["task"]]
+    return run.get("hint") or (f"dev {score} is 0, {TOO_FEW_STEPS}" if run["dev"][metric] == 0 else "")
 
 
 def mean_and_deviation(values: Sequence[float]) -> str:

@@ -82,10 +82,8 @@ class WandbLogger(Logger):
         from wandb import Table  # see above
 
         data = [list(row) for row in rows()]
-        self.run.define_metric(
-            f"{name}.*", hidden=True
-        )  # numbers about its file, each of which would be a panel
-        self.run.log({name: Table(columns=list(columns), data=data), "epoch": self.epoch})
+        # not in the history, whose viewers draw the numbers of rows and columns as curves
+        self.run.summary[name] = Table(columns=list(columns), data=data)
 
     def close(self, *, failed: bool) -> None:
         """Finish the W&B run; otherwise the next job of the sweep would log to it.

@@ -252,7 +252,13 @@ class Effects:
             log = charts.is_wide([float(point.x) for point in points])
         edges = [it for point in points for it in (point.low, point.y, point.high) if it is not None]
         panel = charts.lines(
-            points, display_name(self.axis), unit, y_domain=charts.limits(edges), ticks=True, log_x=log
+            points,
+            display_name(self.axis),
+            unit,
+            y_domain=charts.limits(edges),
+            ticks=True,
+            log_x=log,
+            dodge=True,
         )
         return Chart(f"{unit} by {self.title}", DESCRIPTION, (panel,), grid=self.means)
 

@@ -113,16 +113,12 @@ def hint_of_few_updates(
     epochs as `FEW_UPDATES` updates take.
     """
     epochs = len(scores)
-    found_nothing = max(scores) < NOTHING
-    if updates >= FEW_UPDATES or ((decays or best_epoch < epochs) and not found_nothing):
+    if updates >= FEW_UPDATES or ((decays or best_epoch < epochs) and max(scores) >= NOTHING):
         return ""
-    so_far = (
-        f"the score on dev is {100 * max(scores):.3g}" if found_nothing else "dev was best at the last epoch"
-    )
     updates -= updates % 10 ** max(0, len(str(updates)) - 2)  # so that the hints of a row's seeds are one
     size = next((name for name in ("tokens", "sentences") if name in batches), None)
     smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
     return (
-        f"{so_far}, after only about {updates:,} weight updates: set more epochs, "
-        f"such as trainer.max_epochs={ceil(epochs * FEW_UPDATES / updates)}{smaller}"
+        f"only about {updates:,} weight updates, and dev is best at the last epoch or below {100 * NOTHING:g}: "
+        f"set more epochs, such as trainer.max_epochs={ceil(epochs * FEW_UPDATES / updates)}{smaller}"
     )

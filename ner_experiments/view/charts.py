@@ -38,6 +38,8 @@ from ner_experiments.view.vega import (
 
 ROW, GROUP_GAP, SERIES_GAP = 26, 14, 11
 """Pixels of a row of one or two series; with more, of the gap between rows, and of each series."""
+DODGED = 20
+"""Most pixels from the first to the last of the series that stand side by side at one x."""
 HEIGHT = 230
 """Pixels of a panel without rows."""
 SPARSE: Spec = {"tickCount": {"expr": "ceil(width / 80)"}}
@@ -214,13 +216,14 @@ def lines(
     band: bool = False,
     diagonal: bool = False,
     legend: str | None = None,
+    dodge: bool = False,
     height: int = HEIGHT,
 ) -> Spec:
     """A line through the points of each series, with a gap where a value is not finite.
 
     x, y: labels of the axes; texts on the x axis are categories. ticks: the x axis has a tick at each value. line: how
     points are joined; empty: not at all. band: intervals are an area. diagonal: a dotted line on which y is x. legend:
-    its title.
+    its title. dodge: what series have at the same x stands side by side.
     """
     look_of = series_of(points, look_of)
     data = [point_data(point) for point in points]
@@ -258,6 +261,15 @@ def lines(
     some = {"transform": [{"filter": "datum.marked !== 0"}]}
     seen = {"tooltip": tooltip} | marker(look_of, legend)
     layers.append(some | layer("point", seen, clip=True, strokeWidth=1.6))
+    if dodge and (last := len(look_of) - 1):
+        step = min(SERIES_GAP, DODGED / last)
+        if place["x"]["type"] != "nominal":  # between categories there is room
+            place["x"]["scale"]["padding"] = DODGED / 2
+        aside = json.dumps({name: step * (place - last / 2) for place, name in enumerate(look_of)})
+        # not the channel xOffset, which an axis of numbers ignores
+        layers = [
+            it | {"mark": it["mark"] | {"xOffset": {"expr": f"{aside}[datum.series]"}}} for it in layers
+        ]
     zoomed = zoom("x", "y") if place["x"]["type"] != "nominal" else zoom("y")
     layers = with_params(layers, [*switches(look_of), zoomed])
     return {"data": {"values": data}, "height": height, "encoding": place, "layer": layers}

@@ -78,11 +78,17 @@ def test_a_dev_score_of_zero_is_reported_with_settings_to_try(
         job(3, 1, 0.7),
     ]
     _, text = printed(jobs, capsys)
-    assert "dev F1 is 0 in 1 of 2 runs of layers=2, which usually" in text
+    assert "1 of 2 runs of layers=2: dev F1 is 0, which usually" in text
     assert "a larger optimizer.lr." in text
     assert "layers=3: dev" not in text
     summary.show_run(result(0.0, 1, **zero))
-    assert "dev F1 is 0 in the run, which usually means too few training steps" in capsys.readouterr().out
+    assert "the run: dev F1 is 0, which usually means too few training steps" in capsys.readouterr().out
+
+
+def test_a_hint_names_its_rows_once_and_counts_most() -> None:
+    zero = {"dev": {"f1": 0.0}, "hint": "set more epochs"}
+    rows = {f"layers={number}": [result(0.0, 1, **zero)] for number in range(5)}
+    assert summary.hints(rows) == ["layers=0, layers=1, layers=2 and 2 more: set more epochs"]
 
 
 def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:

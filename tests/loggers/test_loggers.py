@@ -130,6 +130,8 @@ def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
     assert set(tables) == {
         f"{split}/{name}" for split in ("dev", "test") for name in ("types", "confusion", "predictions")
     }
+    history = {name for record in records(stored, "history") for name in record["item"]}
+    assert not [name for name in history if name.partition(".")[0] in tables]  # each number would be a panel
     predicted = json.loads(tables["test/predictions"].read_text())
     assert predicted["columns"] == ["sentence", "errors", "gold", "predicted"]
     errors = [row[1] for row in predicted["data"]]

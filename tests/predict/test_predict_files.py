@@ -294,6 +294,21 @@ def test_every_output_of_a_folder_names_the_files(
     assert said == f"files tagged: 3, 3 passed over; written to out: 3 sentences, {found} mentions\n"
 
 
+def test_the_other_files_are_tagged_beside_one_in_another_encoding(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    good, bad = tmp_path / "a.txt", tmp_path / "b.txt"
+    good.write_text(LINES[0], encoding="utf-8")
+    bad.write_bytes("Café\n".encode("latin-1"))
+    assert cli(["predict", str(toy_run), str(bad), str(good)]) == 1
+    (message,) = caplog.messages
+    assert message.startswith(
+        f"passed over: {bad}:1: not UTF-8 (invalid continuation byte at byte 4 of the line)"
+    )
+    assert message.endswith("; another encoding: --encoding")
+    assert [json.loads(line)["file"] for line in capsys.readouterr().out.splitlines()] == [str(good)]
+
+
 def test_a_folder_without_text_is_refused(
     toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -155,8 +155,22 @@ function charts() {
   window.addEventListener("beforeprint", () => [...waiting.keys()].forEach(draw));
 }
 
+// What a reader has opened stays open when the page of a running sweep reloads itself.
+function keepOpen() {
+  if (!document.querySelector("meta[http-equiv=refresh]")) return;
+  const all = [...document.querySelectorAll("details")];
+  const name = (it) => (it.closest("figure") ?? it).firstElementChild.textContent;
+  try {
+    const open = JSON.parse(sessionStorage.getItem(location.pathname) ?? "[]");
+    all.forEach((it) => { it.open ||= open.includes(name(it)); });
+    window.addEventListener("pagehide", () => sessionStorage.setItem(
+      location.pathname, JSON.stringify(all.filter((it) => it.open).map(name))));
+  } catch { /* a page without storage forgets it */ }
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   charts();
+  keepOpen();
   themeButton();
   document.querySelectorAll("table.sortable").forEach(sortable);
   document.querySelectorAll("form.filter").forEach(filter);
