@@ -7,9 +7,11 @@ The build fails for a page that would load anything from the network.
 
 from __future__ import annotations
 
+import inspect
 import re
 import tempfile
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from posixpath import normpath, relpath
 from typing import Any
@@ -61,6 +63,7 @@ SECTIONS = {
 
 SCRIPTS_USE = {
     "predict.tagger": ["load", "TextTagger", "TaggedSentence", "Mention"],
+    "data.tokenize": ["TokenizedSentence"],
     "comparison.comparison": ["compare", "Comparison"],
     "config.compose": ["compose", "jobs"],
     "train": ["train"],
@@ -167,9 +170,13 @@ def reference(module: str) -> str:
 
 
 def uses() -> str:
-    """Links to what scripts use, for the page of the package."""
+    """Links to what scripts use, with the first line of each docstring, for the page of the package."""
+
+    def first_line(module: str, name: str) -> str:
+        return inspect.getdoc(getattr(import_module(f"{PACKAGE}.{module}"), name)).partition("\n")[0]
+
     lines = [
-        f"- [`{name}`]({PACKAGE}/{module.replace('.', '/')}.md#{PACKAGE}.{module}.{name})"
+        f"- [`{name}`]({PACKAGE}/{module.replace('.', '/')}.md#{PACKAGE}.{module}.{name}): {first_line(module, name)}"
         for module, names in SCRIPTS_USE.items()
         for name in names
     ]

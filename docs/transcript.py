@@ -3,7 +3,7 @@
 The folder is outputs/transcripts/PAGE, and stays there for screenshots.
 
 `python docs/transcript.py docs/search.md` runs each `sh` block whose next block is a `text` block, and replaces that
-one. Left out are the lines on stderr and those of single runs: data, parameters, last epoch. A comment
+one. Left out are the lines on stderr and those of single runs: data, parameters. A comment
 `<!-- omit: PATTERN -->` between the two blocks shortens the output: consecutive lines that the regular expression
 matches are replaced by one line `...`.
 """
@@ -24,7 +24,7 @@ BLOCKS = re.compile(
     r"```text\n(?:(?!^```).)*^```$",
     re.MULTILINE | re.DOTALL,
 )
-OF_RUNS = re.compile(r"^raw text |: [\d,]+ parameters \(|: dev was best at|^outputs/\S+ is finished")
+OF_RUNS = re.compile(r"^raw text |: [\d,]+ parameters \(|^outputs/\S+ is finished")
 
 
 def main(page: Path) -> None:

@@ -146,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
         encoding = getattr(reader.source, "encoding", UTF_8)
     folders = any(map(os.path.isdir, arguments.files))
     files = _texts(found, arguments.files, encoding, raw=arguments.input == "text")
-    named = len(files) > 1 or folders or output == "brat"
+    named = len(found) > 1 or folders or output == "brat"
     counts: Counter[str] = Counter()
 
     def sentences() -> Iterator[TokenizedSentence]:

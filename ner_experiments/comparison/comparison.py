@@ -287,7 +287,7 @@ def compare(
     missing_is_empty: whether a sentence that a file lacks counts as without a prediction; else it is an error.
     smallest_effect: systems are equal if their difference is shown to be smaller, in points.
 
-    ValueError or OSError, with file and place, for files that cannot be read or have another text than gold.
+    Raises ValueError or OSError, with file and place, for files that cannot be read or have another text than gold.
     """
     if not isinstance(files, Mapping):
         rule = "expected the files of each system by its name, such as {'mine': 'mine-*.conll'}"
