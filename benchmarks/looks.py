@@ -119,7 +119,7 @@ def is_false(scenario: Scenario, labels: Labels, verdict: str) -> bool:
     a, b = (scenario.means[int(label)] for label in labels)
     if verdict == "equal":
         return abs(a - b) >= SMALLEST_EFFECT
-    return verdict != "open" and (a == b or (verdict == "ahead") != (a > b))
+    return verdict != "undecided" and (a == b or (verdict == "ahead") != (a > b))
 
 
 def tables(result: Result) -> list[str]:

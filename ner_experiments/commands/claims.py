@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = (
         "Print the claims of the papers in the ledger, results/claims.yaml, with a verdict on each, computed from the "
-        "archived runs: holds, equal, opposite or open."
+        "archived runs: holds, equal, opposite or undecided."
     )
     parser.description = text
     text = "print only these, with all that is known of their tests, and how to run their rows"

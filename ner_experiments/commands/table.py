@@ -105,7 +105,7 @@ def print_item(name: str, text: str) -> None:
 
 
 def state_of_published(table: Table, archived: Sequence[Summary], output: Path, read: set[str]) -> str:
-    """`3 of 9 rows, up to 5 seeds, published best row: open`, for archived runs and those in `output` together.
+    """`3 of 9 rows, up to 5 seeds, published best row: undecided`, for archived runs and those in `output` together.
 
     archived: summaries of the archived runs, of which those with the paper's settings are preferred.
     read: the corpora of the runs in `output`.
@@ -122,7 +122,7 @@ def state_of_published(table: Table, archived: Sequence[Summary], output: Path, 
 
 
 def state_of_sweep(table: Table, output: Path) -> str:
-    """`3 of 3 rows, up to 2 seeds, layers=3 leads: ahead of 1, 1 open`.
+    """`3 of 3 rows, up to 2 seeds, layers=3 leads: ahead of 1, 1 undecided`.
 
     On each test set with two rows or more, the row with the highest mean leads.
     """
@@ -144,14 +144,14 @@ def state_of_sweep(table: Table, output: Path) -> str:
 
 
 def state_of_leader(against: Sequence[Pair]) -> str:
-    """`layers=3 leads: ahead of 1, 1 open`."""
+    """`layers=3 leads: ahead of 1, 1 undecided`."""
     verdicts = Counter(pair.verdict for pair in against)
     counts = [
         f"{name} {'to' if name == 'equal' else 'of'} {verdicts[name]}"
         for name in ("ahead", "behind", "equal")
         if verdicts[name]
     ]
-    counts += [f"{verdicts['open']} open"] if verdicts["open"] else []
+    counts += [f"{verdicts['undecided']} undecided"] if verdicts["undecided"] else []
     return f"{against[0].labels[0]} leads: {', '.join(counts)}"
 
 

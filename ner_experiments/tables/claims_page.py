@@ -286,8 +286,8 @@ def plan(source: ClaimSource) -> str:
 
 def summary(all_claims: Sequence[ClaimTests]) -> str:
     """How many claims have a verdict, and what the verdicts rest on: registration, settings, and added looks."""
-    decided = [it for it in all_claims if it.verdict != "open"]
-    text = f"{len(decided)} of {len(all_claims)} claims have an exploratory verdict, and the others are open."
+    decided = [it for it in all_claims if it.verdict != "undecided"]
+    text = f"{len(decided)} of {len(all_claims)} claims have an exploratory verdict, and the others are undecided."
     if not decided:
         return text
     tests = [it.shown for it in decided]
@@ -299,16 +299,16 @@ def summary(all_claims: Sequence[ClaimTests]) -> str:
         f"{number['full']} of the {len(decided)} were registered in full (all their runs recorded the test's hash "
         f"when they started), {number['part']} in part, and {number['none']} not at all. "
         f"{sum(bool(it.claim.source.deviates) for it in tests)} rest on another setting than the paper's. By rung: "
-        f"{listed(of_rungs)}. {sum(it.first_verdict == 'open' for it in decided)} exist only through looks that "
+        f"{listed(of_rungs)}. {sum(it.first_verdict == 'undecided' for it in decided)} exist only through looks that "
         "were added when results were known."
     )
 
 
 def counted(all_claims: Iterable[ClaimTests]) -> str:
-    """`3 hold, 1 equal, 0 opposite, 2 open`."""
+    """`3 hold, 1 equal, 0 opposite, 2 undecided`."""
     number = Counter[str](it.verdict for it in all_claims)
     return f"{number['holds']} hold, " + ", ".join(
-        f"{number[it]} {it}" for it in ("equal", "opposite", "open")
+        f"{number[it]} {it}" for it in ("equal", "opposite", "undecided")
     )
 
 
@@ -338,7 +338,7 @@ def exploratory_cells(it: Decided, of_claim: ClaimTests) -> dict[str, str]:
 def outcome_among(it: Decided, claim: ClaimTests) -> str:
     """The verdict of a test, with those of the claim's other tests that differ from it and decide the claim."""
     own = f"{it.verdict}, {it.size}" if it.size else it.verdict
-    others = {other.verdict for other in claim.tests if other is not it} - {"open", it.verdict}
+    others = {other.verdict for other in claim.tests if other is not it} - {"undecided", it.verdict}
     return "; ".join([own, *(f"{verdict} in another test" for verdict in sorted(others))])
 
 
@@ -348,13 +348,13 @@ def outcome_among(it: Decided, claim: ClaimTests) -> str:
 def listing(all_claims: Sequence[ClaimTests]) -> str:
     """One line per claim: exploratory verdict, ID, difference, and which test is shown if it is not the first."""
     width = max((len(it.id) for it in all_claims), default=0)
-    lines = [f"{it.verdict:<8}  {it.id:<{width}}  {in_short(it)}".rstrip() for it in all_claims]
+    lines = [f"{it.verdict:<9}  {it.id:<{width}}  {in_short(it)}".rstrip() for it in all_claims]
     return "\n".join([*lines, "", summary(all_claims)])
 
 
 def in_short(it: ClaimTests) -> str:
     if it.disagree:
-        decisive = [test for test in it.tests if test.verdict != "open"]
+        decisive = [test for test in it.tests if test.verdict != "undecided"]
         return f"its tests disagree: {', '.join(f'{test.verdict} by {test.claim.id}' for test in decisive)}"
     found = exploratory_cells(it.shown, it)
     p, paper = found["p (Holm)"], found["the paper"]

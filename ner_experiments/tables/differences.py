@@ -24,7 +24,7 @@ WITHIN_A_LEVEL = (
 )
 MATRIX = (
     "All {number} pairs of rows, corrected for their number (Holm 1979), the line's row against the column's: "
-    "+ ahead, - behind, = equal, . open."
+    "+ ahead, - behind, = equal, . undecided."
 )
 EFFECT = f"the table's smallest effect ({SMALLEST_EFFECT:g} points unless its file sets another)"
 EXPLAINED = {
@@ -47,12 +47,12 @@ EXPLAINED = {
         "Seeds needed: per row, to detect a difference of this size with 80 % power; > 1,000 stands for any more."
     ),
     "detectable": (
-        "Detectable: for an open verdict, the smallest true difference that a test with these seeds would detect with "
-        "80 % power, at the strictest level of the correction."
+        "Detectable: for an undecided verdict, the smallest true difference that a test with these seeds would detect "
+        "with 80 % power, at the strictest level of the correction."
     ),
     "verdict": (
         "Verdict: ahead or behind if p corrected is {at_most}; equal if two one-sided tests, corrected likewise, "
-        f"show that the difference is below {EFFECT}; otherwise open."
+        f"show that the difference is below {EFFECT}; otherwise undecided."
     ),
 }
 """Sentences on columns. at_most: the level of the verdicts."""

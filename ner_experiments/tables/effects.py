@@ -38,7 +38,7 @@ DIFFERENCES = (
 DESCRIPTION = (
     "Means over seeds with 95 % t-intervals. Effects that do not depend on each other have parallel lines."
 )
-SIGNS = {"ahead": "+", "behind": "-", "equal": "=", "open": "."}
+SIGNS = {"ahead": "+", "behind": "-", "equal": "=", "undecided": "."}
 
 
 @dataclass(frozen=True)

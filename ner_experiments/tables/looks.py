@@ -2,7 +2,7 @@
 
 The question is which row is best. At each look all pairs of rows are tested at the level that the look may spend
 (analysis/sequential.py). A row whose pair with the leader, the row with the highest mean, is decided gets no more
-seeds; pairs of two such rows may stay open. The decision depends on finished runs alone, so it is the same in the
+seeds; pairs of two such rows may stay undecided. The decision depends on finished runs alone, so it is the same in the
 sweep, after an interruption, and in `ner-experiments table`.
 """
 
@@ -103,13 +103,13 @@ def replay(
         if to_run:
             return Decision(pairs, to_run, history, seeds)
         seeds |= dict.fromkeys(active, wanted)
-        decided = {labels for labels, pair in pairs.items() if pair.verdict != "open"}
+        decided = {labels for labels, pair in pairs.items() if pair.verdict != "undecided"}
         tested, leaders = compare(seeds, level)
         pairs |= {labels: pair for labels, pair in tested.items() if labels not in decided}
         contested = open_with(leaders, pairs)
         stopped = [label for label in finished if label in active - contested]
         active &= contested
-        num_decided = sum(pair.verdict != "open" for pair in pairs.values())
+        num_decided = sum(pair.verdict != "undecided" for pair in pairs.values())
         text = f"Look at {count} seeds (level {level:.4f}): {num_decided} of {len(pairs)} pairs decided"
         history.append(f"{text}; {consequence(stopped, active, last=count == looks[-1])}")
         if not active:
@@ -118,8 +118,8 @@ def replay(
 
 
 def open_with(leaders: Set[str], pairs: Mapping[Labels, P]) -> set[str]:
-    """The rows whose pair with a leader is open, and that leader."""
-    open_pairs = [labels for labels, pair in pairs.items() if pair.verdict == "open"]
+    """The rows whose pair with a leader is undecided, and that leader."""
+    open_pairs = [labels for labels, pair in pairs.items() if pair.verdict == "undecided"]
     return {label for labels in open_pairs if not leaders.isdisjoint(labels) for label in labels}
 
 

@@ -163,7 +163,7 @@ def compare_seeds(
     return correct_together(differences, smallest_effect, alpha)
 
 
-def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open", ""]:
+def published_best_holds(page: Page) -> Literal["holds", "does not hold", "undecided", ""]:
     """Whether the row with the paper's best number is also our best, by tests over seeds.
 
     It holds if that row is ahead of all others on its corpus, and does not if it is behind one. Cited rows do not take
@@ -186,7 +186,7 @@ def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open"
         return ""
     if "behind" in verdicts:
         return "does not hold"
-    return "holds" if set(verdicts) == {"ahead"} else "open"
+    return "holds" if set(verdicts) == {"ahead"} else "undecided"
 
 
 def against_leaders(pairs: Sequence[Pair]) -> list[list[Pair]]:
@@ -213,7 +213,7 @@ def verdict_text(pairs: Sequence[Pair]) -> str:
 def sentence(against: Sequence[Pair], every: Sequence[Pair]) -> str:
     """Verdicts on the first row of these pairs, which all have it in common, with unit, seeds, interval and p.
 
-    every: the pairs of all rows, some of which may be decided where the first row's pairs are open.
+    every: the pairs of all rows, some of which may be decided where the first row's pairs are undecided.
     """
     label = against[0].labels[0]
     by_verdict = {name: [it for it in against if it.verdict == name] for name in get_args(PairVerdict)}
@@ -225,13 +225,13 @@ def sentence(against: Sequence[Pair], every: Sequence[Pair]) -> str:
     if equal := by_verdict["equal"]:
         effect = equal[0].test.smallest_effect
         parts.append(f"{label} differs by less than {effect:g} points from {with_gaps(equal)}")
-    if open_pairs := sorted(by_verdict["open"], key=lambda it: it.test.over_seeds.mean):
-        others = [*map(other, open_pairs)]
-        shown = f" ({gap(open_pairs[0])})" if len(open_pairs) == 1 else ""
-        is_open = f"the order of {listed([label, *others])} is open"
-        if any(pair.verdict != "open" and {*others}.issuperset(pair.labels) for pair in every):
-            is_open = f"{label} is not shown to differ from {listed(others)}"
-        parts.append(f"{is_open}{shown}{more_seeds(open_pairs)}")
+    if undecided := sorted(by_verdict["undecided"], key=lambda it: it.test.over_seeds.mean):
+        others = [*map(other, undecided)]
+        shown = f" ({gap(undecided[0])})" if len(undecided) == 1 else ""
+        order = f"the order of {listed([label, *others])} is undecided"
+        if any(pair.verdict != "undecided" and {*others}.issuperset(pair.labels) for pair in every):
+            order = f"{label} is not shown to differ from {listed(others)}"
+        parts.append(f"{order}{shown}{more_seeds(undecided)}")
     text = f"By {against[0].a.score_name} over {seeds_at_hand(against)}, {'; '.join(parts)}."
     if any(pair.test.over_seeds.p is None for pair in against):
         text += (
@@ -278,12 +278,12 @@ def seeds_at_hand(pairs: Iterable[Pair]) -> str:
     return f"{cells.numbers(have)} seed{'' if have == [1] else 's'}"
 
 
-def more_seeds(open_pairs: Sequence[Pair]) -> str:
+def more_seeds(undecided: Sequence[Pair]) -> str:
     """`: telling a pair apart would take about 9 seeds per row`, with a range where pairs differ; empty if unknown."""
-    need = sorted({pair.seeds_needed for pair in open_pairs if pair.seeds_needed})
+    need = sorted({pair.seeds_needed for pair in undecided if pair.seeds_needed})
     about = f"about {cells.numbers(need)}" if need else ""
-    if any(pair.needs_too_many for pair in open_pairs):
+    if any(pair.needs_too_many for pair in undecided):
         more = f"more than {MAX_SEEDS:,}"
         about = f"about {need[0]} to {more}" if need else more
-    pair = "a pair" if len(open_pairs) > 1 else "them"
+    pair = "a pair" if len(undecided) > 1 else "them"
     return f": telling {pair} apart would take {about} seeds per row" if about else ""

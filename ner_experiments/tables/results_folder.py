@@ -34,7 +34,7 @@ PAGE, INDEX, SUMMARIES = "README.md", "TABLES.md", "tables.jsonl"
 INDEX_HEADINGS = ("table", "settings", "rows", "seeds", "runs", "hours", "published best row")
 INDEX_LEGEND = (
     "Last column: whether the row with the best published number is ahead of all others in our runs (holds), behind "
-    "one (does not hold), or neither (open), by tests over seeds on the paper's corpus."
+    "one (does not hold), or neither (undecided), by tests over seeds on the paper's corpus."
 )
 MAX_NAME = 60
 """Maximum length of a folder's name."""
@@ -82,7 +82,7 @@ class Summary:
         )
 
     def __str__(self) -> str:
-        """`8 of 8 rows, up to 3 seeds, published best row: open`."""
+        """`8 of 8 rows, up to 3 seeds, published best row: undecided`."""
         most = self.seeds[1]
         best = f", published best row: {self.best_row}" if self.best_row else ""
         return f"{self.measured} of {self.rows} rows, up to {most} seed{'s' * (most > 1)}{best}"

@@ -15,7 +15,7 @@ from ner_experiments.tables.scores import Result
 ALPHA = 0.05
 """Accepted probability of at least one false claim over all differences of a table that are tested together."""
 
-PairVerdict = Literal["ahead", "behind", "equal", "open"]
+PairVerdict = Literal["ahead", "behind", "equal", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,22 @@ class Tested:
 
     @property
     def verdict(self) -> PairVerdict:
-        """Row a is ahead of row b, behind it, equal to within the smallest effect, or the order is open.
+        """Row a is ahead of row b, behind it, equal to within the smallest effect, or the order is undecided.
 
         Open if a row has one seed: a test over sentences says nothing about other seeds.
         """
         if self.p_adjusted is not None and self.p_adjusted <= self.alpha:
             return "ahead" if self.over_seeds.mean > 0 else "behind"
-        return "equal" if self.p_equal is not None and self.p_equal <= self.alpha else "open"
+        return "equal" if self.p_equal is not None and self.p_equal <= self.alpha else "undecided"
 
     @property
     def detectable(self) -> float | None:
         """The true difference that these seeds detect with 80 % power, at the strictest level of Holm's correction.
 
-        It says how much an open verdict leaves open. None for other verdicts, and without a standard error.
+        It says how much an undecided verdict leaves open. None for other verdicts, and without a standard error.
         """
         ours = self.over_seeds
-        if self.verdict != "open" or not ours.error or ours.freedom is None:
+        if self.verdict != "undecided" or not ours.error or ours.freedom is None:
             return None
         return statistics.minimum_detectable_effect(ours.error, ours.freedom, alpha=self.alpha / self.number)
 

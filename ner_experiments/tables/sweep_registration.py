@@ -184,7 +184,7 @@ VERDICTS = {
     "ahead": "{0} is ahead of {1}",
     "behind": "{0} is behind {1}",
     "equal": "they differ by less than {2:g} points",
-    "open": "the order is open",
+    "undecided": "the order is undecided",
 }
 
 

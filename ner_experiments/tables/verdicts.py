@@ -1,4 +1,4 @@
-"""Verdicts on the claims of the ledger, computed from the archived runs: holds, equal, opposite or open.
+"""Verdicts on the claims of the ledger, computed from the archived runs: holds, equal, opposite or undecided.
 
 The claims whose first row is of one source are a family: Holm's correction counts them all, also those whose runs are
 still missing. They are tested at the looks of the source's plan, each at the level that it may spend
@@ -29,7 +29,7 @@ from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA, Tested, correct_together
 
-ClaimVerdict = Literal["holds", "equal", "opposite", "open"]
+ClaimVerdict = Literal["holds", "equal", "opposite", "undecided"]
 Registered = Literal["full", "part", "none"]
 """Whether all, some or none of the runs of a test recorded its hash when they were started."""
 Size = Literal["", "smaller", "larger"]
@@ -41,9 +41,9 @@ Reader = Callable[[ClaimSource, str], Result]
 """A row of a source, or of the table that it analyzes, by its label, with its archived runs, if there are any."""
 
 BY_DIRECTION: Mapping[str, Mapping[str, ClaimVerdict]] = {
-    "higher": {"ahead": "holds", "behind": "opposite", "equal": "equal", "open": "open"},
-    "lower": {"ahead": "opposite", "behind": "holds", "equal": "equal", "open": "open"},
-    "equal": {"ahead": "opposite", "behind": "opposite", "equal": "holds", "open": "open"},
+    "higher": {"ahead": "holds", "behind": "opposite", "equal": "equal", "undecided": "undecided"},
+    "lower": {"ahead": "opposite", "behind": "holds", "equal": "equal", "undecided": "undecided"},
+    "equal": {"ahead": "opposite", "behind": "opposite", "equal": "holds", "undecided": "undecided"},
 }
 """The verdict on a claim with this direction, by that on its first side against its second."""
 
@@ -162,7 +162,7 @@ class ClaimTests:
 
     @property
     def verdict(self) -> ClaimVerdict:
-        """The verdict of all tests that decide the claim; open if none does or they disagree."""
+        """The verdict of all tests that decide the claim; undecided if none does or they disagree."""
         return agreed(it.verdict for it in self.tests)
 
     @property
@@ -173,12 +173,12 @@ class ClaimTests:
     @property
     def disagree(self) -> bool:
         """Whether its tests decide it differently."""
-        return self.verdict == "open" and self.shown.verdict != "open"
+        return self.verdict == "undecided" and self.shown.verdict != "undecided"
 
     @property
     def shown(self) -> Decided:
         """The first test that decides the claim; else the first that a look has tested; else the first of all."""
-        decisive = (it for it in self.tests if it.verdict != "open")
+        decisive = (it for it in self.tests if it.verdict != "undecided")
         tested = (it for it in self.tests if it.look)
         return next(decisive, None) or next(tested, self.tests[0])
 
@@ -194,8 +194,8 @@ class ClaimTests:
 
 
 def agreed(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
-    found = {*verdicts} - {"open"}
-    return found.pop() if len(found) == 1 else "open"
+    found = {*verdicts} - {"undecided"}
+    return found.pop() if len(found) == 1 else "undecided"
 
 
 def by_claim(decided: Sequence[Decided]) -> list[ClaimTests]:
@@ -245,7 +245,8 @@ def decide_family(claims: Sequence[Claim], archived: Reader, planned: Sequence[i
         undecided = {
             number: pair
             for number, pair in enumerate(measured)
-            if claims[number].bound is None and (number not in looks or looks[number].test.verdict == "open")
+            if claims[number].bound is None
+            and (number not in looks or looks[number].test.verdict == "undecided")
         }
         compared = {
             number: statistics.difference(only(a, seeds), only(b, seeds))
@@ -254,7 +255,7 @@ def decide_family(claims: Sequence[Claim], archived: Reader, planned: Sequence[i
         }
         # Holm's procedure drops what it has found: differences in the tests of a difference, equal rows in those of
         # equivalence. A claim that the other kind of test has decided still counts.
-        found = [look.test.verdict for look in looks.values() if look.test.verdict != "open"]
+        found = [look.test.verdict for look in looks.values() if look.test.verdict != "undecided"]
         equal = found.count("equal")
         tests = correct_together(
             [*compared.values()],
@@ -271,7 +272,7 @@ def decide_family(claims: Sequence[Claim], archived: Reader, planned: Sequence[i
 
 
 def decided(claim: Claim, a: Scores, b: Scores, look: Look | None, archived: Reader) -> Decided:
-    """A claim with its verdict. Before the first look it is open, and the difference is that of the planned runs."""
+    """A claim with its verdict: undecided before the first look, with the difference of the planned runs."""
     seeds = look.seeds if look else claim.source.seeds
     a, b = only(a, seeds), only(b, seeds)
     found = verdict(claim, a, look)
@@ -299,8 +300,8 @@ def only(by_seed: Mapping[int, T], seeds: Collection[int]) -> dict[int, T]:
 
 def verdict(claim: Claim, a: Scores, look: Look | None) -> ClaimVerdict:
     if claim.bound is not None:
-        return "open" if not a else "holds" if max(a.values()) <= claim.bound else "opposite"
-    return BY_DIRECTION[claim.direction][look.test.verdict] if look else "open"
+        return "undecided" if not a else "holds" if max(a.values()) <= claim.bound else "opposite"
+    return BY_DIRECTION[claim.direction][look.test.verdict] if look else "undecided"
 
 
 # The runs of a claim

@@ -50,9 +50,9 @@ VERDICTS = {
     **dict.fromkeys(("holds", "replicates", "smaller", "larger"), SERIES[0]),
     "opposite": SERIES[1],
     **dict.fromkeys(("equal", "no such difference"), SERIES[3]),
-    **dict.fromkeys(("open", "undecided"), MUTED),
+    "undecided": MUTED,
 }
-"""Color of each verdict; a verdict of other words is as gray as an open one."""
+"""Color of each verdict; a verdict of other words is as gray as an undecided one."""
 FEW = 10
 """Number of whole numbers up to which each has a tick."""
 ROTATED = 40
@@ -468,7 +468,7 @@ def forest(rows: Sequence[ForestRow], title: str, unit: str) -> Chart:
             label = row.claim if row.claim not in ends else f"{row.claim} ({len(labels)})"
             labels.append(label)
             ends[label] = f"{row.verdict}\n{row.note}" if row.note else row.verdict
-            verdict = row.verdict if row.verdict in VERDICTS else "open"
+            verdict = row.verdict if row.verdict in VERDICTS else "undecided"
             data.append(
                 {
                     "row": label,

@@ -82,7 +82,7 @@ def test_a_claim_holds_by_welch_s_test_of_its_two_rows(results: Path) -> None:
     [
         ("higher", 0.0, 0.3, "holds"),
         ("higher", 0.03, 0.3, "opposite"),
-        ("higher", 0.0144, 0.3, "open"),
+        ("higher", 0.0144, 0.3, "undecided"),
         ("higher", 0.0144, 1.0, "equal"),  # of six runs, more than the noise
         ("lower", 0.0, 1.0, "opposite"),
         ("lower", 0.03, 1.0, "holds"),
@@ -122,7 +122,7 @@ def test_a_claim_is_not_tested_before_the_first_look(results: Path, missing: str
     for path in (results / TABLE / "runs").glob(f"*-seed-{missing}.json"):
         path.unlink()
     it = decided(results)
-    assert (it.verdict, it.p_adjusted) == ("open", None)
+    assert (it.verdict, it.p_adjusted) == ("undecided", None)
     assert it.over_seeds is not None
     assert it.over_seeds.mean == pytest.approx(fmean(it.a.values()) - fmean(it.b.values()))
 
@@ -143,7 +143,7 @@ def test_each_look_has_its_level(results: Path) -> None:
     assert it.look.test.alpha == pytest.approx(left)
     assert it.p_adjusted == pytest.approx(expected)
     assert left < expected < 0.05
-    assert it.verdict == "open"
+    assert it.verdict == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_claim_decided_at_a_look_keeps_its_figures(results: Path) -> None:
 def test_without_runs_a_claim_is_open(results: Path) -> None:
     shutil.rmtree(results / TABLE)
     it = decided(results)
-    assert (it.verdict, it.lacks_rows, it.runs) == ("open", True, ())
+    assert (it.verdict, it.lacks_rows, it.runs) == ("undecided", True, ())
 
 
 def test_the_difference_of_two_rows_is_taken_seed_by_seed(all_decided: list[Decided]) -> None:
@@ -261,9 +261,9 @@ def repeated(results: Path, rows: tuple[str, str] = ROWS, look: int = 3) -> Clai
 @pytest.mark.parametrize(
     ("rows", "look", "of_tests", "verdict"),
     [
-        (ROWS, 6, ["open", "holds"], "holds"),
+        (ROWS, 6, ["undecided", "holds"], "holds"),
         (ROWS, 3, ["holds", "holds"], "holds"),
-        (ROWS[::-1], 3, ["opposite", "holds"], "open"),
+        (ROWS[::-1], 3, ["opposite", "holds"], "undecided"),
     ],
     ids=["one decides", "both agree", "they disagree"],
 )
@@ -272,16 +272,16 @@ def test_a_claim_that_is_tested_twice_has_the_verdict_of_the_test_that_decides_i
 ) -> None:
     it = repeated(results, rows, look)
     assert [test.verdict for test in it.tests] == of_tests
-    assert (it.verdict, it.disagree) == (verdict, verdict == "open")
-    assert it.shown is it.tests[of_tests.index(next(name for name in of_tests if name != "open"))]
+    assert (it.verdict, it.disagree) == (verdict, verdict == "undecided")
+    assert it.shown is it.tests[of_tests.index(next(name for name in of_tests if name != "undecided"))]
 
 
 def test_a_claim_that_is_tested_twice_counts_once(results: Path, ner: Ner) -> None:
     repeated(results, look=6)
     out = ner("claims", "--results", str(results))
-    assert out.startswith("holds     first  +")
+    assert out.startswith("holds      first  +")
     assert (
-        f"; as tested by {ID}\n\n1 of 1 claims have an exploratory verdict, and the others are open. Such"
+        f"; as tested by {ID}\n\n1 of 1 claims have an exploratory verdict, and the others are undecided. Such"
         in out
     )
     assert ner("claims", "first", "--results", str(results)).startswith(
@@ -293,8 +293,8 @@ def test_a_claim_that_is_tested_twice_counts_once(results: Path, ner: Ner) -> No
     assert claim["figures_of"] == ID
     assert claim["hash"] == claim["tests"][1]["hash"]
     page = page_of(verdicts.decide(claims.read(results / claims.FILE), results))
-    assert "| open; holds in another test | none | 0 |" in page
-    assert page.count(": 1 hold, 0 equal, 0 opposite, 0 open<") == 1
+    assert "| undecided; holds in another test | none | 0 |" in page
+    assert page.count(": 1 hold, 0 equal, 0 opposite, 0 undecided<") == 1
 
 
 def test_what_the_verdicts_rest_on_is_counted(results: Path) -> None:
@@ -316,8 +316,8 @@ def test_a_verdict_that_needs_an_added_look_is_counted(
     b = {seed: score - 1 for seed, score in a.items()}
     monkeypatch.setattr(verdicts, "sides", lambda claim, archived: (a, b))
     it = decided(results, {"looks": [2, 3], "first_looks": [2]})
-    assert (it.verdict, it.first_verdict) == ("holds", "open")
-    assert it.record()["verdict_before_added_looks"] == "open"
+    assert (it.verdict, it.first_verdict) == ("holds", "undecided")
+    assert it.record()["verdict_before_added_looks"] == "undecided"
     page = page_of([it])
     assert "1 exist only through looks that were added" in page
     assert "tested at 2 and 3; 3 was added when earlier results were known.\n" in page
@@ -330,14 +330,14 @@ def test_a_paper_has_one_section_with_all_its_lists(results: Path) -> None:
     content["claims"].insert(1, copy.deepcopy(content["claims"][0]) | {"id": "another", "paper": "another"})
     page = page_of(decide(results, content))
     assert re.findall(r"<summary>(.*)</summary>", page) == [
-        "Huang, Xu & Yu (2015): 1 hold, 0 equal, 0 opposite, 0 open",
-        "another: 0 hold, 0 equal, 0 opposite, 1 open",
+        "Huang, Xu & Yu (2015): 1 hold, 0 equal, 0 opposite, 0 undecided",
+        "another: 0 hold, 0 equal, 0 opposite, 1 undecided",
     ]
 
 
 def test_tests_that_disagree_are_named(results: Path, ner: Ner) -> None:
     record = repeated(results, ROWS[::-1]).record()
-    assert (record["verdict"], record["size"]) == ("open", "")
+    assert (record["verdict"], record["size"]) == ("undecided", "")
     assert f"  its tests disagree: opposite by first, holds by {ID}\n" in ner(
         "claims", "--results", str(results)
     )
@@ -346,7 +346,7 @@ def test_tests_that_disagree_are_named(results: Path, ner: Ner) -> None:
 def test_a_test_without_runs_is_not_shown_before_one_that_a_look_left_open(results: Path) -> None:
     change_scores(results, ROWS[1], 0.0144)
     it = repeated(results, look=6)
-    assert it.verdict == "open"
+    assert it.verdict == "undecided"
     assert it.shown is it.tests[1]
 
 

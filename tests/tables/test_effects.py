@@ -156,7 +156,7 @@ def test_the_matrix_has_a_sign_for_each_pair_from_either_side() -> None:
     assert [line[0] for line in grid.lines] == [
         f"{n} layers={a} words={b}" for n, (a, b) in enumerate(CELLS, 1)
     ]
-    sign = {"ahead": "+", "behind": "-", "equal": "=", "open": "."}
+    sign = {"ahead": "+", "behind": "-", "equal": "=", "undecided": "."}
     places = {f"layers={a} words={b}": n for n, (a, b) in enumerate(CELLS)}
     for pair in pairs:
         a, b = (places[label] for label in pair.labels)

@@ -41,7 +41,7 @@ def test_a_decided_row_gets_no_more_seeds_and_the_others_do() -> None:
     finish_seeds(4, [3, 2, 4])
     decision = decide(page(), LOOKS)
     verdicts = {labels: pair.verdict for labels, pair in decision.pairs.items()}
-    assert verdicts["layers=3", "layers=4"] == "open"
+    assert verdicts["layers=3", "layers=4"] == "undecided"
     assert verdicts["layers=2", "layers=3"] == verdicts["layers=2", "layers=4"] == "behind"
     assert decision.to_run == {"layers=3": [4], "layers=4": [4]}
     (line,) = decision.history
@@ -102,5 +102,5 @@ def test_the_last_look_ends_the_sweep_whatever_is_open() -> None:
     assert decision.to_run == {}
     assert len(decision.history) == 3
     assert decision.history[-1].endswith("the sweep ends, as this was its last look.")
-    assert {pair.verdict for pair in decision.pairs.values()} == {"open"}
+    assert {pair.verdict for pair in decision.pairs.values()} == {"undecided"}
     assert all(len(pair.a.runs) == 5 for pair in decision.pairs.values())

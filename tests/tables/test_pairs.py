@@ -60,20 +60,20 @@ def test_equivalence_is_the_larger_of_two_one_sided_welch_tests() -> None:
 def test_each_pair_is_tested_by_welch_and_corrected() -> None:
     rows = [LOW, MIDDLE, HIGH]
     found = compare_seeds(rows)
-    assert compare_seeds([LOW, MIDDLE], alpha=1e-9)[0].verdict == "open"
+    assert compare_seeds([LOW, MIDDLE], alpha=1e-9)[0].verdict == "undecided"
     raw = [
         ttest_ind([*a.values()], [*b.values()], equal_var=False).pvalue
         for a, b in itertools.combinations(rows, 2)
     ]
     assert [test.over_seeds.p for test in found] == pytest.approx(raw)
     assert [test.p_adjusted for test in found] == pytest.approx(holm(raw))
-    assert [test.verdict for test in found] == ["behind", "behind", "open"]
+    assert [test.verdict for test in found] == ["behind", "behind", "undecided"]
 
 
 def test_the_smallest_effect_decides_what_is_equal() -> None:
     rng = np.random.default_rng(0)
     rows = [dict(enumerate(rng.normal(80, 0.05, 10))) for _ in range(3)]
-    for smallest_effect, verdict in ((0.01, "open"), (0.3, "equal"), (1.0, "equal")):
+    for smallest_effect, verdict in ((0.01, "undecided"), (0.3, "equal"), (1.0, "equal")):
         found = compare_seeds(rows, smallest_effect=smallest_effect)
         assert {test.verdict for test in found} == {verdict}
 
@@ -97,9 +97,9 @@ def test_an_open_pair_says_what_its_seeds_detect_at_the_strictest_level() -> Non
 @pytest.mark.parametrize(
     ("a", "b", "seeds", "verdict", "p"),
     [
-        (0.0, 0.0, 3, "open", 1.0),  # and not equal
-        (100.0, 100.0, 3, "open", 1.0),
-        (3.0, 4.0, 3, "open", 1 / 10),
+        (0.0, 0.0, 3, "undecided", 1.0),  # and not equal
+        (100.0, 100.0, 3, "undecided", 1.0),
+        (3.0, 4.0, 3, "undecided", 1 / 10),
         (3.0, 4.0, 6, "behind", 2 / 924),
     ],
 )
@@ -134,8 +134,8 @@ def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
     text = verdict_text(found)
     assert text == (
         "By F1 over 3 seeds, high is ahead of low (+4.17 points, 3.22 to 5.11, corrected p = 0.001); the order of high "
-        "and middle is open (+0.23 points, -0.73 to 1.20, corrected p = 0.485): telling them apart would take about "
-        f"{found[2].seeds_needed} seeds per row."
+        "and middle is undecided (+0.23 points, -0.73 to 1.20, corrected p = 0.485): telling them apart would take "
+        f"about {found[2].seeds_needed} seeds per row."
     )
 
 
@@ -157,12 +157,12 @@ def test_no_verdict_rests_on_a_single_seed() -> None:
     """Neither with one seed in each row nor with one against several, however small p over sentences is."""
     for b in ({1: 80.4}, {1: 80.4, 2: 80.5, 3: 80.4}):
         (pair,) = of_scores(a={1: 70.0}, b=b)
-        assert (pair.verdict, pair.test.p_adjusted, pair.test.p_equal) == ("open", None, None)
+        assert (pair.verdict, pair.test.p_adjusted, pair.test.p_equal) == ("undecided", None, None)
         assert pair.record()["p_over_seeds_and_sentences"] is None
         assert pair.record()["p_over_sentences"] == 0.001
         assert "No verdict rests on a single seed" in verdict_text([pair])
     assert verdict_text(of_scores(a={1: 80.0}, b={1: 80.4})).startswith(
-        "By F1 over 1 seed, the order of b and a is open (+0.40 points). No"
+        "By F1 over 1 seed, the order of b and a is undecided (+0.40 points). No"
     )
 
 
@@ -195,7 +195,7 @@ def test_a_row_that_an_earlier_look_found_ahead_of_the_leader_is_named() -> None
     (later,) = of_scores(low=LOW | {4: 99.0, 5: 99.2, 6: 99.1}, middle=MIDDLE)
     text = verdict_text([first, later])
     assert text.startswith("By F1 over 3 to 6 seeds, low is behind high (-4.17 points, ")
-    assert ", as an earlier look decided; the order of low and middle is open" in text
+    assert ", as an earlier look decided; the order of low and middle is undecided" in text
 
 
 def test_a_row_may_have_more_seeds_in_one_pair_than_in_another() -> None:
@@ -212,7 +212,7 @@ def test_the_leader_has_the_highest_mean_of_all_its_seeds_in_whatever_order_its_
     (first,) = of_scores(low=LOW, high=HIGH)
     (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 76.0, 5: 76.2})
     for both in ([first, later], [later, first]):
-        assert verdict_text(both).startswith("By F1 over 5 seeds, the order of middle and high is open")
+        assert verdict_text(both).startswith("By F1 over 5 seeds, the order of middle and high is undecided")
 
 
 def test_each_test_set_has_its_leader() -> None:
@@ -259,7 +259,7 @@ def test_an_impractical_number_of_seeds_is_not_stated() -> None:
 
 def test_without_a_spread_the_number_of_seeds_is_unknown() -> None:
     (pair,) = of_scores(a={1: 80.0, 2: 80.0}, b={1: 81.0, 2: 81.0})
-    assert (pair.verdict, pair.seeds_needed, pair.seeds_text) == ("open", None, "")
+    assert (pair.verdict, pair.seeds_needed, pair.seeds_text) == ("undecided", None, "")
     assert "would take" not in verdict_text([pair])
 
 

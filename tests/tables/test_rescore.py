@@ -296,13 +296,13 @@ def test_the_claims_whose_verdict_changes_are_named(outputs: Path, gold: Path, n
 
 
 def verdict(a: list[float], b: list[float], scores: dict[str, list[float]]) -> str:
-    """holds or opposite by SciPy's Welch test, corrected by Holm for the two claims of the ledger; else open."""
+    """holds or opposite by SciPy's Welch test, corrected by Holm for the two claims of the ledger; else undecided."""
     pairs = [(DEEP, RESIDUAL), (RESIDUAL, STACKED)]
     p_values = sorted(float(stats.ttest_ind(scores[x], scores[y], equal_var=False).pvalue) for x, y in pairs)
     p = float(stats.ttest_ind(a, b, equal_var=False).pvalue)
     adjusted = 2 * p if p == p_values[0] else max(2 * p_values[0], p)
     if adjusted > 0.05:
-        return "open"
+        return "undecided"
     return "holds" if fmean(a) > fmean(b) else "opposite"
 
 

@@ -329,7 +329,7 @@ def test_a_search_is_found_by_its_name(ner: Ner) -> None:
 @pytest.mark.parametrize(
     ("swept", "rows", "said"),
     [
-        ([], ["layers=2", "layers=3"], "2 of 2 rows, up to 1 seed, layers=3 leads: 1 open"),
+        ([], ["layers=2", "layers=3"], "2 of 2 rows, up to 1 seed, layers=3 leads: 1 undecided"),
         (
             ["data=toy_en,toy_zh"],
             [
@@ -337,7 +337,7 @@ def test_a_search_is_found_by_its_name(ner: Ner) -> None:
                 for corpus in ("data=toy_en", "data=toy_zh")
                 for layers in ("layers=2", "layers=3")
             ],
-            "data=toy_en layers=3 leads: 1 open; data=toy_zh layers=3 leads: 1 open",
+            "data=toy_en layers=3 leads: 1 undecided; data=toy_zh layers=3 leads: 1 undecided",
         ),
         (["data=toy_en,toy_zh"], ["data=toy_en", "data=toy_zh"], "2 of 2 rows, up to 1 seed"),
     ],

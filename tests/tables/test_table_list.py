@@ -40,8 +40,8 @@ HIGH, MIDDLE, LOW = [90.0, 90.1, 89.9], [88.0, 88.1, 88.2], [80.0, 80.2, 80.1]
     [
         ([(92.0, HIGH), (91.0, MIDDLE), (85.0, LOW)], "holds"),
         ([(91.0, HIGH), (92.0, MIDDLE), (85.0, LOW)], "does not hold"),
-        ([(92.0, HIGH), (91.0, [90.2, 89.8, 90.1])], "open"),
-        ([(92.0, [90.0]), (91.0, [80.0])], "open"),
+        ([(92.0, HIGH), (91.0, [90.2, 89.8, 90.1])], "undecided"),
+        ([(92.0, [90.0]), (91.0, [80.0])], "undecided"),
         ([(92.0, HIGH), (92.0, LOW)], ""),
         ([(92.0, HIGH), (None, LOW)], ""),
         ([(92.0, HIGH)], ""),
@@ -108,10 +108,10 @@ def test_the_list_says_what_the_archive_has(
     lines = ner("table").splitlines()
     assert [line.split()[0] for line in lines] == spec.names()
     assert all("; 0 of " in line for line in lines)
-    write_summary(table="yang2020_table9", rows=9, best_row="open")
+    write_summary(table="yang2020_table9", rows=9, best_row="undecided")
     (found,) = [line for line in ner("table").splitlines() if "; 0 of " not in line]
     assert found.startswith("yang2020_table9 ")
-    assert found.endswith("; 1 of 9 rows, up to 5 seeds, published best row: open")
+    assert found.endswith("; 1 of 9 rows, up to 5 seeds, published best row: undecided")
 
 
 def test_the_list_counts_published_rows_that_are_finished_in_outputs(
@@ -135,7 +135,7 @@ def test_the_list_counts_published_rows_that_are_finished_in_outputs(
     assert ner("table").endswith("; 0 of 2 rows\n")
     for layers, wrong in ((2, 10), (3, 1)):
         finish(["model=residual", *TOY, f"layers={layers}", "output_dir=outputs"], 1, wrong)
-    assert ner("table").endswith("; 2 of 2 rows, up to 1 seed, published best row: open\n")
+    assert ner("table").endswith("; 2 of 2 rows, up to 1 seed, published best row: undecided\n")
 
 
 def test_the_archive_is_summarized_table_by_table() -> None:

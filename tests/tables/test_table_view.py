@@ -104,7 +104,7 @@ def test_every_output_has_all_cells_and_explains_their_columns(
 
 def test_a_pair_with_a_single_run_has_an_interval_with_the_spread_of_the_other_rows(full: Page) -> None:
     (compared,) = compare_rows(full)
-    assert compared.verdict == "open"
+    assert compared.verdict == "undecided"
     assert compared.assumed is not None
     record = compared.comparison()
     assert record["assumed"] == {"low": compared.assumed.low, "high": compared.assumed.high}
@@ -123,7 +123,7 @@ def test_every_comparison_has_a_verdict_and_an_open_one_what_would_be_detected(p
         page, results=tuple(replace(it, scores=next(scores)) if it.runs else it for it in page.results)
     )
     (compared,) = compare_rows(noisy)
-    assert compared.verdict == "open"
+    assert compared.verdict == "undecided"
     assert compared.test.detectable is not None
     found = TableView(noisy).differences
     assert found is not None
