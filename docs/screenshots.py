@@ -37,8 +37,8 @@ TRANSCRIPT = ROOT / "outputs" / "transcripts" / "sweeps"
 PICTURES = (
     ("index", "index.html", 1280, 860, "light", 0),
     ("table", "huang2015_table3-*2015.html", 1280, 1400, "light", 0),
-    ("errors", "runs-*.html", 1280, 1250, "dark", 680),
-    ("pairs-phone", "*-pairs-0.html", 390, 800, "dark", 610),
+    ("errors", "runs-*.html", 1280, 1250, "dark", 628),
+    ("pairs-phone", "*-pairs-0.html", 390, 800, "dark", 575),
     ("own-sweep", "layers.html", 1280, 1200, "light", 0),
 )
 """Name, page, width, height, color scheme, and vertical scroll offset."""

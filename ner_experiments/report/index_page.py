@@ -41,7 +41,7 @@ def write(
     if published:
         facts += [("tables", len(tables)), ("tables with results", len(measured))]
     if entries:
-        facts += [("finished runs", len(runs)), ("hours of training", f"{hours(runs.values()):.1f}")]
+        facts += [("finished runs", f"{len(runs):,}"), ("hours of training", f"{hours(runs.values()):.1f}")]
     else:
         facts += [("searches", len(searches))]
     if own:

@@ -50,7 +50,7 @@ def test_the_index_counts_a_run_once_and_names_papers_by_all_their_authors(tmp_p
 
     caught: Any = Caught()
     index_page.write(caught, [of_settings(), of_settings("layers=3"), analysed("a")], tmp_path)
-    assert ("finished runs", 1) in caught.context["facts"]
+    assert ("finished runs", "1") in caught.context["facts"]
     assert caught.context["papers"] == [
         ("yang2020", "Yang & Xu (2020)"),
         ("li2020", "Li, Fu & Ma (2020)"),
