@@ -68,8 +68,11 @@ def show(jobs: Sequence[Outcome], finished: Rows | None = None) -> int:
         console.print(
             f"\n{len(failed)} of {len(jobs)} jobs failed; repeat the command to retry (interrupted runs resume):"
         )
-    for job in failed:
-        console.print(f"  {' '.join(job.overrides)}\n    {job.failed}", markup=False, soft_wrap=True)
+    for job, label in zip(jobs, labels(overrides), strict=True):
+        if job.failed:  # named as its lines of progress are
+            seed = next((item for item in job.overrides if item.startswith("seed=")), "")
+            name = f"{label} {seed}".removeprefix("all ") if len(jobs) > 1 else " ".join(job.overrides)
+            console.print(f"  {name.rstrip()}\n    {job.failed}", markup=False, soft_wrap=True)
     return len(failed)
 
 

@@ -64,7 +64,7 @@ def test_a_failed_job_is_named_with_its_reason_and_the_others_count(
     num_failed, text = printed([job(2, 1, 0.8), wrong], capsys)
     assert num_failed == 1
     assert "1 of 2 jobs failed; repeat the command to retry (interrupted runs resume):" in text
-    assert "  data=toy_en model=residual layers=0 seed=1\n    num_layers must be at least 1, got 0" in text
+    assert "\n  layers=0 seed=1\n    num_layers must be at least 1, got 0" in text
     assert "layers=2: outputs/a/seed-1" in text
 
 
