@@ -34,12 +34,20 @@ def config_of(name: str) -> tuple[str, dict[str, Any]]:
 def write(name: str, sentences: Iterable[Annotated], path: Path) -> None:
     """Write sentences in a format of `WRITABLE`. ValueError for what it cannot hold."""
     it = FORMATS[name]
+    if not it.nested:
+        sentences = map(not_nested, sentences)
     if it.write:
         it.write(sentences, path)
         return
     assert it.lines
     with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(it.lines(sentences))
+
+
+def not_nested(sentence: Annotated) -> Annotated:
+    """The sentence. Raises ValueError if its mentions overlap."""
+    sentence.tags()
+    return sentence
 
 
 def require(name: str) -> None:
