@@ -39,6 +39,7 @@ from ner_experiments.data.formats.registry import (
     require,
     write,
 )
+from ner_experiments.data.glove import PACKAGES, get_vectors
 from ner_experiments.data.new_corpus import (
     as_yaml,
     by_split,
@@ -49,7 +50,6 @@ from ner_experiments.data.new_corpus import (
 )
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tokenize import UNITS
-from ner_experiments.data.vector_packages import PACKAGES, get_vectors
 from ner_experiments.utils.files import as_file
 from ner_experiments.utils.text import truncated_repr
 

@@ -1,4 +1,7 @@
-"""Batching of sentences: plans that are a pure function of lengths, seed and epoch."""
+"""Batching of sentences: plans that are a pure function of lengths, seed and epoch.
+
+A plan has numbers of sentences alone; `encoder.EncodedSplit.batch` gathers and pads them.
+"""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from typing import IO, cast
 import numpy as np
 
 from ner_experiments.data import cache_files
+from ner_experiments.data.glove import PACKAGES
 from ner_experiments.data.text_files import open_binary
-from ner_experiments.data.vector_packages import PACKAGES
 from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.text import truncated_repr
 

@@ -1,4 +1,7 @@
-"""The folder of a run that is trained: what it has before, the files that begin and end it, and its errors."""
+"""The folder of a run that is trained: what it has before, the files that begin and end it, and its errors.
+
+`config/identity.py` names it, and `artifacts.py` names and verifies its files.
+"""
 
 from __future__ import annotations
 

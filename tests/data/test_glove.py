@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from local_server import Quiet, served
 
-from ner_experiments.data import vector_packages
-from ner_experiments.data.vector_packages import PACKAGES, VectorPackage
+from ner_experiments.data import glove
+from ner_experiments.data.glove import PACKAGES, VectorPackage
 from ner_experiments.main import cli
 
 WORDS = ["the", "1996", "'s"]
@@ -244,6 +244,6 @@ def test_without_the_file_words_glove_says_how_to_get_it(
 
 def test_real_archives_have_the_names_that_their_clients_give_them() -> None:
     """pip and npm name an archive after package and version."""
-    for package in vector_packages.PACKAGES.values():
+    for package in glove.PACKAGES.values():
         assert package.version in package.archive
         assert re.sub("[-_]", "", package.archive).startswith(re.sub("[-_]", "", package.package))
