@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from seqeval.metrics import classification_report
 from seqeval.scheme import IOBES, Entities
 
-from ner_experiments.metrics import SpanF1, TagAccuracy
+from ner_experiments.metrics import METRICS, SpanF1, TagAccuracy
+from ner_experiments.runs.artifacts import scores_of
 
 Tags = Sequence[str]
 Pairs = list[tuple[Tags, Tags]]
@@ -156,6 +157,15 @@ def test_legal_predictions_have_no_illegal_tag() -> None:
 def test_how_batches_are_cut_makes_no_difference(sentences: Pairs, size: int) -> None:
     cut = [sentences[first : first + size] for first in range(0, len(sentences), size)]
     assert score(*cut) == score(sentences) == score(*reversed(cut))
+
+
+@pytest.mark.parametrize("kind", METRICS.values())
+def test_what_is_no_score_is_named_as_such(kind: type[SpanF1] | type[TagAccuracy]) -> None:
+    metric = kind(["O", "S-PER"])
+    metric.update(torch.tensor([[1]]), torch.tensor([[1]]), torch.tensor([[True]]))
+    report = metric.compute()
+    for it in (report, *report["types"].values()):
+        assert scores_of(it) == [name for name, value in it.items() if isinstance(value, float)]
 
 
 @pytest.mark.parametrize("metric", [SpanF1, TagAccuracy])

@@ -26,11 +26,8 @@ from ner_experiments.runs.store import finished_runs
 from ner_experiments.view import pages
 from ner_experiments.view.table import Grid
 
-MEASURES = {
-    "f1": ("precision", "recall", "f1", "gold", "predicted"),
-    "accuracy": ("accuracy", "gold", "correct"),
-}
-COUNTS = ("gold", "predicted", "correct")
+COUNTS = {"f1": ("gold", "predicted"), "accuracy": ("gold", "correct")}
+"""The counts beside the scores."""
 SPLITS = ("dev", "test")
 
 
@@ -98,7 +95,8 @@ def class_summary(target: str) -> str:
 
 def scores_grid(run: Run) -> Grid:
     """The scores of each split, in total and by type: in percent, and counts as they are."""
-    names, lines = MEASURES[run.primary_metric], []
+    counts, lines = COUNTS[run.primary_metric], []
+    names = (*artifacts.scores_of(run.metrics["dev"]), *counts)
     for split in (split for split in SPLITS if split in run.metrics):
         report = run.metrics[split]
         for name, of_name in {
@@ -106,7 +104,7 @@ def scores_grid(run: Run) -> Grid:
             **{f"{split}, {it}": own for it, own in report["types"].items()},
         }.items():
             cells = (
-                f"{of_name[it]:,}" if it in COUNTS else f"{100 * of_name[it]:.2f}" if it in of_name else ""
+                f"{of_name[it]:,}" if it in counts else f"{100 * of_name[it]:.2f}" if it in of_name else ""
                 for it in names
             )
             lines.append([name, *cells])

@@ -9,11 +9,9 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.loggers.base import Logger
+from ner_experiments.runs.artifacts import COUNTS, NO_SCORES
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.gradients import Gradients
-
-COUNTS = ("correct", "predicted", "gold")
-RATES = ("f1", "precision", "recall", "accuracy")
 
 
 class LogEpochs(Callback):
@@ -88,4 +86,4 @@ def scores(prefix: str, report: Mapping[str, Any]) -> dict[str, float]:
 
 def percent(name: str, value: float) -> float:
     """A score in percent; a count, such as that of illegal tags, as it is."""
-    return 100 * float(value) if name in RATES else float(value)
+    return float(value) if name in NO_SCORES else 100 * float(value)

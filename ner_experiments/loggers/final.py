@@ -16,9 +16,9 @@ from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.sentence import Task
 from ner_experiments.data.tags import spans
 from ner_experiments.loggers.base import Logger
-from ner_experiments.loggers.epoch import RATES, percent, scalars_of_log, scores
+from ner_experiments.loggers.epoch import percent, scalars_of_log, scores
 from ner_experiments.models.attention import AttBiLSTM
-from ner_experiments.runs.artifacts import LOG, scoring_of_test
+from ner_experiments.runs.artifacts import LOG, scores_of, scoring_of_test
 from ner_experiments.runs.predictions import count, read
 from ner_experiments.runs.run import rows_of
 from ner_experiments.tagger import Tagger
@@ -101,11 +101,10 @@ def log_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, An
 
 def type_bars(types: Mapping[str, Mapping[str, float]], title: str) -> Chart:
     """Bars of the scores of each type, in percent; `types` as in metrics.json."""
-    shown = [name for name in RATES if all(name in values for values in types.values())]
     values = [
         Value(f"{kind} ({of_type['gold']:,})", percent(name, of_type[name]), series=name.replace("f1", "F1"))
         for kind, of_type in types.items()
-        for name in shown
+        for name in scores_of(of_type)
     ]
     panels = (charts.bars(values, "%", apart=True),) if values else ()
     return Chart(title, "In brackets: gold mentions.", panels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ner_experiments.analysis.row_errors import RowErrors
@@ -46,7 +46,8 @@ def sections(runs: Runs) -> list[Section | None]:
 
 def seeds_section(runs: Runs) -> Section:
     """Scores and cost of each run."""
-    grid = Grid.by_heading([seed_line(seed, run) for seed, run in runs.items()])
+    scores = dict.fromkeys(name for run in runs.values() for name in artifacts.scores_of(run.metrics["test"]))
+    grid = Grid.by_heading([seed_line(seed, run, scores) for seed, run in runs.items()])
     return Section("seeds", "Seeds", grids=[replace(grid, caption=f"Each run; {test_protocol(runs)}")])
 
 
@@ -58,13 +59,12 @@ def test_protocol(runs: Runs) -> str:
     return "the test set was scored once"
 
 
-def seed_line(seed: int, run: Run) -> dict[str, str]:
+def seed_line(seed: int, run: Run, scores: Iterable[str]) -> dict[str, str]:
     metrics, primary = run.metrics, run.primary_metric
-    names = ("precision", "recall", "f1") if metrics["task"] == "mentions" else ("accuracy",)
     return {
         "seed": f"{seed}",
         f"dev {primary.replace('f1', 'F1')}": percent(metrics["dev"][primary]),
-        **{f"test {name.replace('f1', 'F1')}": percent(metrics["test"][name]) for name in names},
+        **{f"test {name.replace('f1', 'F1')}": percent(metrics["test"].get(name)) for name in scores},
         "best epoch": f"{metrics['best_epoch']}",
         "epochs": f"{metrics['epochs']}",
         "minutes": f"{metrics['seconds'] / 60:.1f}",

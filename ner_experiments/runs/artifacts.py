@@ -41,12 +41,20 @@ OPTIONAL: dict[str, tuple[type, ...]] = {
     "extra_tests": (dict,),
 }
 """Keys that not every run has, and the types of their values."""
+COUNTS = ("correct", "predicted", "gold")
+NO_SCORES = (*COUNTS, "illegal_tags", "types")
+"""Keys of what `SpanF1.compute` or `TagAccuracy.compute` reports that are counts or reports by type, not scores."""
 MAX_NUMBER = 2**63
 """Upper limit of a number in metrics.json. All are at least 0."""
 
 
 class DamagedError(ValueError):
     """A file's checksum differs from the recorded one."""
+
+
+def scores_of(report: Mapping[str, Any]) -> list[str]:
+    """The names of the scores of a report, all in [0, 1]: precision, recall, F1 and others, in its order."""
+    return [name for name in report if name not in NO_SCORES]
 
 
 def unread_error_name(files: str) -> str:

@@ -54,6 +54,8 @@ ORACLE_EPOCH = (
     "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
     "(audit.test_every_epoch=true)."
 )
+OPTIONAL = (GAIN,)
+"""Headings of columns that are left out where no row fills them."""
 PUBLISHED_HEADINGS = ("published", "ours - published", "expected")
 OF_A_ROW = ("label", "published", "published_sd", "published_runs", "cited")
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
@@ -147,12 +149,10 @@ class TableView:
 
     @cached_property
     def results(self) -> Grid:
-        """The published and measured scores of all rows, without the columns that no row can fill."""
+        """The published and measured scores of all rows, without the columns that nothing fills."""
         left_out = [] if self.page.table.is_published else [*PUBLISHED_HEADINGS]
-        if not any(result.oracle_epoch_gain() is not None for result in self.page.results):
-            left_out.append(GAIN)
         lines = [self.cells_of(number, result) for number, result in numbered(self.page)]
-        grid = Grid.by_heading(lines).without(left_out)
+        grid = Grid.by_heading(lines).without(left_out).without_empty(OPTIONAL)
         # of a sweep nothing is published, so all scores are ours
         return grid.renamed({"ours": "test"}) if self.page.table.is_sweep else grid
 

@@ -213,3 +213,15 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
         ).grids
         assert said in shown.caption
         assert shown.lines[0][-2:] == ["1.0", "500"]
+
+
+def test_a_score_that_older_runs_lack_is_empty_for_them() -> None:
+    about = {"task": "mentions", "best_epoch": 1, "epochs": 2, "seconds": 60.0, "tokens_per_second": 500.0}
+    reports = ({"f1": 0.5, "gold": 4}, {"f1": 0.5, "of_ones_own": 0.75, "gold": 4})
+    runs = {
+        seed: ArchivedRun(Path("archived"), {**about, "dev": it, "test": it}, {"test_every_epoch": []})
+        for seed, it in enumerate(reports)
+    }
+    (shown,) = row_page.seeds_section(runs).grids
+    assert shown.headings[:4] == ["seed", "dev F1", "test F1", "test of_ones_own"]
+    assert [line[2:4] for line in shown.lines] == [["50.00", ""], ["50.00", "75.00"]]
