@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from ner_experiments.data.corpus import Source, Splits
+from ner_experiments.data.formats import columns, conllu, ontonotes
 from ner_experiments.data.formats.annotated import Annotated
 from ner_experiments.data.formats.columns import (
     SKIP,
@@ -31,7 +32,6 @@ from ner_experiments.data.formats.conllu import PosOptions, Tag
 from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.layout import AUTO, Layout, Survey
 from ner_experiments.data.formats.options import Gold, Options
-from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import FaultsError, Remarks, place_of
 from ner_experiments.data.schemes import DECISIVE, Stated, by_letters
 from ner_experiments.data.sentence import SCORED, Sentence, Task, Tokens, tags_of
@@ -259,7 +259,7 @@ class ColumnFiles(ColumnOptions, Files):
     scheme: Stated = "auto"
     if_mixed: ClassVar[str] = "; where files differ, state the scheme of each split"
 
-    form = FORMATS["conll"]
+    form = columns.FORMATS["conll"]  # not by the registry: a run would depend on the code of every format
 
     @property
     def bad_lines_skipped(self) -> bool:
@@ -347,7 +347,7 @@ class ConlluFiles(PosOptions, Files):
 
     task = "tags"
     scheme = "auto"  # unused: part-of-speech tags have no scheme
-    form = FORMATS["conllu"]
+    form = conllu.FORMATS["conllu"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -359,7 +359,7 @@ class GoldConllFiles(Files):
     """A tree of CoNLL-2012's `*_gold_conll` files. `files` has a glob for each split (`**`: any depth)."""
 
     scheme = "iob2"  # of what the reader returns
-    form = FORMATS["ontonotes"]
+    form = ontonotes.FORMATS["ontonotes"]
 
     def find(self, file: str) -> list[Path]:
         root = Path(file).anchor  # empty unless the pattern is absolute

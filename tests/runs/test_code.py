@@ -139,6 +139,14 @@ def test_the_code_of_an_architecture_is_no_room_that_only_finds_or_shows_runs(mo
     assert not [name for name in found if name.startswith(code.NO_NUMBERS)]
 
 
+def test_a_run_on_columns_depends_on_no_format_of_annotated_text() -> None:
+    formats = {
+        name.rpartition(".")[2] for name in code.code_of(compose(["data=weibo"])) if ".formats" in name
+    }
+    assert "columns" in formats
+    assert formats.isdisjoint({"registry", "brat", "jsonl"})
+
+
 def test_every_module_that_a_run_imports_is_recorded() -> None:
     """Python's own list of imported modules is the oracle, of a process that trains and scores."""
     overrides = [
