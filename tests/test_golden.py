@@ -14,9 +14,14 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from places import CONF
 
+from ner_experiments import train
 from ner_experiments.commands.smoke import write_bert, write_corpus, write_gazetteer, write_vectors
 from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.config_dirs import names
+from ner_experiments.data.encoder import Batch
+from ner_experiments.data.indexed_text import EXACT
+from ner_experiments.training import graphs
+from ner_experiments.training.graphs import Graphs, Losses, shape_of
 
 TOY = ["data.sentences={train: 40, dev: 4, test: 4}"]
 TEN_STEPS = ["trainer.max_epochs=2", "trainer.train_batches=5"]
@@ -64,12 +69,42 @@ def test_each_paper_has_a_curve() -> None:
     assert [*PAPERS] == [name for name in names("paper") if name != "none"]
 
 
+REPLAYED = pytest.param("replayed", marks=pytest.mark.slow)
+
+
+@pytest.fixture
+def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Steps as they are, and recorded and replayed, each in the shape of its own batch."""
+    if request.param == "eager":
+        yield
+        return
+    replayed = []
+
+    class Replayed(Graphs):
+        def step(self, batch: Batch) -> Losses:
+            self.recorded.setdefault(shape_of(batch), None)  # without a first step that is eager
+            losses = super().step(batch)
+            replayed.append(not losses["loss"].requires_grad)
+            return losses
+
+    monkeypatch.setattr(train, "uses_graphs", lambda cfg: True)
+    monkeypatch.setattr(train, "ROUNDED", EXACT)
+    monkeypatch.setattr(graphs, "Graphs", Replayed)
+    yield
+    assert replayed
+    assert all(replayed)
+
+
+@pytest.mark.usefixtures("steps")
+@pytest.mark.parametrize("steps", ["eager", "replayed"], indirect=True)
 @pytest.mark.parametrize("paper", PAPERS)
 def test_ten_steps_of_a_paper_give_its_golden_curve(paper: str, folder: Path) -> None:
     cfg = composed([f"paper={paper}", *PAPERS[paper], *TEN_STEPS], folder)
     golden.check(paper, dict(golden.curve(cfg)))
 
 
+@pytest.mark.usefixtures("steps")
+@pytest.mark.parametrize("steps", ["eager", REPLAYED], indirect=True)
 @pytest.mark.parametrize("part", PARTS)
 def test_three_steps_of_each_choice_give_its_golden_line(part: str, folder: Path) -> None:
     figures = {}

@@ -92,7 +92,9 @@ READ = ("lengths", "mask", "tags", "inputs", "places", "real")
 def copied(part: Any) -> Any:
     if isinstance(part, Mapping):
         return {name: copied(each) for name, each in part.items()}
-    return type(part)(*map(copied, part)) if isinstance(part, tuple) else part.clone()
+    if isinstance(part, tuple):
+        return type(part)(*map(copied, part))
+    return None if part is None else part.clone()
 
 
 def tensors(batch: Batch) -> Iterator[Tensor]:
@@ -103,7 +105,7 @@ def tensors(batch: Batch) -> Iterator[Tensor]:
 def flat(part: Any) -> Iterator[Tensor]:
     if isinstance(part, Tensor):
         yield part
-    else:
+    elif part is not None:
         for each in part.values() if isinstance(part, Mapping) else part:
             yield from flat(each)
 
@@ -134,8 +136,9 @@ def captured(pool: Any, run: Callable[[], Losses]) -> tuple[Callable[[], object]
 
 
 def repeated(run: Callable[[], Losses]) -> tuple[Callable[[], object], Losses]:
-    """The function again for each replay, into the tensors of its first result."""
-    losses = run()
+    """The function again for each replay, into the tensors of its first result; recording draws no random numbers."""
+    with torch.random.fork_rng(devices=[]):
+        losses = run()
 
     def replay() -> None:
         for name, loss in run().items():
