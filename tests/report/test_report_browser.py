@@ -1,5 +1,6 @@
 """The report in headless Chromium: it opens from disk, asks for nothing, runs nothing, and can be used."""
 
+import csv
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -186,6 +187,26 @@ def test_tables_are_sorted_by_click_and_by_keyboard(report: Path, browser: Brows
         ]
         assert means == sorted(means)
         assert means[-1] == 33.71
+
+
+def test_tables_and_plots_are_saved(report: Path, browser: Browser) -> None:
+    def saved(name: str) -> tuple[str, str]:
+        with page.expect_download() as download:
+            page.get_by_label(name).or_(page.get_by_text(name)).first.click()
+        return download.value.suggested_filename, download.value.path().read_text(encoding="utf-8")
+
+    with browser.page(report / WEIBO) as (page, _):
+        page.wait_for_selector("html[data-charts=ready]")
+        name, text = saved("Save as CSV: Number of BiLSTM layers")
+        assert name == "Number of BiLSTM layers, MSRA, test F1.csv"
+        rows = [*csv.reader(text.splitlines())]
+        shown = page.locator("table").first.locator("tr")
+        assert rows[1] == shown.nth(1).locator("th, td").all_inner_texts()
+        assert len(rows) == shown.count()
+        page.get_by_title("Click to view actions").first.click()
+        name, text = saved("Save as SVG")
+        assert name == "test F1 by layers.svg"
+        assert text.startswith("<svg")
 
 
 def test_tables_are_filtered_by_text_paper_and_state(report: Path, browser: Browser) -> None:

@@ -1,5 +1,5 @@
 "use strict";
-// Everything can be read without this; it sorts, filters and remembers the theme.
+// Everything can be read without this; it sorts, filters, saves and remembers the theme.
 
 const THEMES = ["system", "light", "dark"];
 
@@ -58,6 +58,27 @@ function sortable(table) {
     cell.append(button);
     button.addEventListener("click", () => sortBy(table, column, cell.getAttribute("aria-sort") !== "ascending"));
   });
+}
+
+// The table as it is shown, in the order in which it is sorted.
+function csv(table) {
+  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  return [...table.rows].map((row) => [...row.cells].map((it) => quoted(it.innerText.trim())).join(",")).join("\r\n");
+}
+
+function savable(table) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "CSV";
+  button.setAttribute("aria-label", `Save as CSV: ${table.caption.textContent}`);
+  button.addEventListener("click", () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([csv(table), "\r\n"], {type: "text/csv"}));
+    link.download = `${table.caption.firstElementChild.firstChild.textContent}.csv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  table.caption.firstElementChild.append(" ", button);
 }
 
 // Each control with data-key keeps those items whose data-KEY has its value among its words; the search, its text.
@@ -131,7 +152,9 @@ function charts() {
     if (!panel) return;
     waiting.delete(box);
     near.unobserve(box);
-    const options = {ast: true, actions: false, renderer: "svg", logLevel: 1, config};
+    const actions = {export: true, source: false, compiled: false, editor: false};
+    const downloadFileName = box.closest("figure").querySelector("figcaption").textContent;
+    const options = {ast: true, actions, downloadFileName, renderer: "svg", logLevel: 1, config};
     begun.push(vegaEmbed(box, fitted(panel, box.clientWidth), options).then(() => { box.style.minHeight = ""; }));
   };
   const near = new IntersectionObserver(
@@ -173,5 +196,6 @@ document.addEventListener("DOMContentLoaded", () => {
   keepOpen();
   themeButton();
   document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll("table").forEach(savable);
   document.querySelectorAll("form.filter").forEach(filter);
 });
