@@ -150,7 +150,7 @@ def test_plots_fit_the_screen_and_tables_show_that_they_scroll(
                 assert any(table["scrolls"] for table in tables)
 
 
-PLOTS = """() => [...document.querySelectorAll('.charts svg')].map((plot) => ({
+PLOTS = """() => [...document.querySelectorAll('.charts svg.marks')].map((plot) => ({
   width: plot.getBoundingClientRect().width, room: plot.closest('.charts > div').clientWidth,
 }))"""
 SCROLLING_TABLES = """() => [...document.querySelectorAll('.scroll:has(> table)')].map((it) => ({
