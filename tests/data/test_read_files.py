@@ -56,6 +56,7 @@ def test_a_file_is_read_as_it_says(name: str, tmp_path: Path) -> None:
         sentences = train.read(remarks)["train"]
         assert (shown(sentences), remarks.counts()) == (case["train"], case.get("remarks", []))
         assert not any(it.unreachable for it in sentences)
+        assert len(train.checksum()) == 64  # of the files that there are
         assert [it.line for it in sentences] == case.get("lines", [it.line for it in sentences])
         assert {name: [*it] for name, it in sentences[0].columns.items()} == case.get("columns", {})
         if isinstance(train, AnnotatedFiles):

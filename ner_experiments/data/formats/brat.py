@@ -43,7 +43,7 @@ def files(path: Path) -> list[Path]:
 
 
 def beside(path: Path) -> list[Path]:
-    return [path.with_suffix(".ann")]
+    return [mentions] if (mentions := path.with_suffix(".ann")).is_file() else []
 
 
 def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Annotated]:
