@@ -130,8 +130,10 @@ def _add_get(parser: argparse.ArgumentParser) -> None:
 def check(arguments: argparse.Namespace) -> None:
     """Print statistics of a corpus or of files, as text or JSON."""
     with standard_input_as_file(arguments.names) as names:
-        names = [file for name in names for file in _files_of(name)]
-        guessed = _guess_format(arguments, names)
+        found = {name: ([], []) if _is_corpus(name) else files_in(Path(name)) for name in names}
+        names = [file for name, (files, _) in found.items() for file in [*map(str, files)] or [name]]
+        left_out = [line for _, lines in found.values() for line in lines]
+        guessed = [*left_out, *_guess_format(arguments, names)]
         report = corpus_report(_source(arguments, names))
         report["remarks"] = [*guessed, *report["remarks"]]
     if arguments.json:
@@ -143,11 +145,6 @@ def check(arguments: argparse.Namespace) -> None:
 def _is_corpus(name: str) -> bool:
     """Whether a name is that of a corpus, which a folder may have as well."""
     return bool(_NAME.fullmatch(name)) and file_of(f"data/{name}").is_file()
-
-
-def _files_of(name: str) -> list[str]:
-    """The files in a folder with one per split; the name itself for anything else."""
-    return [name] if _is_corpus(name) else [*map(str, files_in(Path(name)))] or [name]
 
 
 def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
@@ -228,7 +225,10 @@ def new(arguments: argparse.Namespace) -> None:
     if not files:
         raise ValueError(f"{name}: no file is named")
     if len(files) == 1:
-        files = files_in(files[0]) or files
+        in_folder, left_out = files_in(files[0])
+        files = in_folder or files
+        for line in left_out:
+            print(line)
     config, settings = settings_of(by_split(files), print)
     settings = {"name": name, **settings}
     values = [f"data.{key}={_quoted(value)}" for key, value in settings.items()]

@@ -30,12 +30,29 @@ _LINES = 20_000
 _SETTING = re.compile(r"^(\w+):[^#\n]*?( *#.*)?$", re.MULTILINE)
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The files or folders in a folder whose names tell their split, one of them train; empty in a folder of BRAT."""
+def files_in(folder: Path) -> tuple[list[Path], list[str]]:
+    """The files or folders in a folder whose names tell their split, one of them train; and a line about similar files.
+
+    Empty for anything else than a folder, and for one of BRAT, Parquet or Arrow. Raises ValueError for other folders.
+    """
     if not folder.is_dir() or any(folder.glob("*.ann")):
-        return []
-    found = [path for path in sorted(folder.iterdir()) if splits_named(path)]
-    return found if any("train" in splits_named(path) for path in found) else []
+        return [], []
+    there = [it for it in sorted(folder.iterdir()) if not it.name.startswith(".")]
+    found = [it for it in there if splits_named(it)]
+    if any("train" in splits_named(it) for it in found):
+        kinds = {it.suffix for it in found}
+        others = [it.name for it in there if it not in found and it.suffix in kinds]
+        rule = "left out, as their names tell no split (to use them, name the files)"
+        return found, [f"{rule}: {_some(others)}"] if others else []
+    if any(folder.rglob("*.ann")) or FORMATS["hf"].files(folder):
+        return [], []
+    rule = "neither a file name that tells train nor .ann of BRAT"
+    way_out = f"; to use its files, name them: {_some([it.name for it in there])}" if there else ""
+    raise ValueError(f"{folder}: {rule}{way_out}")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:5], *([f"{len(names) - 5:,} more"] if len(names) > 5 else [])])
 
 
 def splits_named(path: Path) -> list[str]:

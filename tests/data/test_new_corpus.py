@@ -67,7 +67,19 @@ def test_a_folder_stands_for_the_files_in_it_whose_names_tell_their_split(ner: N
     written(**{f"mine/{name}": PLAIN for name in ("train__txt", "dev__txt", "test__txt", "notes__txt")})
     config = new("mine")
     assert config["files"] == {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
-    assert {*ner.json("data", "check", "mine", "--json")["splits"]} == {"dev.txt", "test.txt", "train.txt"}
+    report = ner.json("data", "check", "mine", "--json")
+    assert {*report["splits"]} == {"dev.txt", "test.txt", "train.txt"}
+    left_out = "left out, as their names tell no split (to use them, name the files): notes.txt"
+    assert left_out in report["remarks"]
+    assert left_out in ner("data", "new", "other", "mine")
+
+
+@pytest.mark.parametrize("command", [("check",), ("new", "mine")])
+def test_a_folder_without_train_is_refused_with_its_files(command: tuple[str, ...], ner: Ner) -> None:
+    Path("doc").mkdir()
+    written(**{f"doc/{name}": PLAIN for name in ("all__txt", "dev__txt")})
+    rule = "doc: neither a file name that tells train nor .ann of BRAT; to use its files, name them: all.txt, dev.txt"
+    assert ner.error("data", *command, "doc") == f"{rule}\n"
 
 
 def test_a_config_that_is_not_read_names_the_option_that_reads_it(ner: Ner) -> None:
