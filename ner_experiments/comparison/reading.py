@@ -55,7 +55,7 @@ WAYS_OUT = {
     r"data\.columns\.tag=": "--columns or --gold-columns tag=",
     "set names to the tags in their order": "write tags by name, such as B-PER",
     r"(; | \()if this is a comment line, set comments [^;)]*'#'\)?": "",  # which are skipped
-    r" \(data\.[^)]*\)$| \(to read it: .*": "",
+    r" \(data\.[^)]*\)(?=$|; and )| that this does not pass| \(to read it: .*": "",
 }
 """Settings of a corpus in messages of its readers, as regular expressions -> what a comparison has in their place."""
 

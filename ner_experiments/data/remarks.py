@@ -33,35 +33,56 @@ class _Faults:
     """Faults, of which all are counted and the first are shown, and the settings that are a way out of each."""
 
     def __init__(self) -> None:
-        self.count = 0
         self.files: set[str] = set()
-        self._shown: list[str] = []
-        self._shared: Settings = ()
+        self._counts: Counter[tuple[tuple[str, str], ...]] = Counter()
+        self._shown: dict[bool, list[str]] = {True: [], False: []}
+        """The first of those with settings, and the first of those without."""
         self._remedies: dict[str, Any] = {}
 
     def add(self, message: str, settings: Settings, remedy: Mapping[str, Any]) -> None:
-        self._shared = [it for it in self._shared if it in settings] if self.count else settings
-        self.count += 1
+        self._counts[(*settings,)] += 1
         self.files.add(os.path.basename(message.partition(":")[0]))
-        if self.count <= SHOWN:
-            self._shown.append(message)
+        if len(shown := self._shown[bool(settings)]) < SHOWN:
+            shown.append(message)
         self._remedies |= remedy
 
     def error(self, layouts: Sequence[str] = ()) -> FaultsError:
-        """The refusal, which ends in settings such as (data.tokens=characters; or data.misaligned=split or skip).
+        """The refusal, with settings such as (data.tokens=characters; or data.misaligned=split or skip).
 
         layouts: how the files were read, without which a fault of theirs and a wrong layout look alike.
         """
-        which = f", the first {SHOWN}" if self.count > SHOWN else ""
-        number = f"{self.count:,} faults{which}: " if self.count > 1 else ""
+        settings = [*filter(None, self._counts)]
+        other = self._counts[()]
+        passed = self._counts.total() - other
+        parts = []
+        if passed:
+            start = f"{_number(passed)}: " if passed > 1 else ""
+            parts += [f"{start}{'; '.join(self._shown[True])} ({'; and '.join(_ways_out(settings))})"]
+        if other:
+            start = f"{_number(other)}: " if other > 1 else ""
+            if passed:
+                start = f"and {_number(other, ' that this does not pass')}: "
+            parts += [f"{start}{'; '.join(self._shown[False])}"]
+        return FaultsError("; ".join([*parts, *layouts]), self._remedies)
+
+
+def _number(count: int, which: str = "") -> str:
+    return f"{count:,} fault{'s' * (count > 1)}{which}{f', the first {SHOWN}' * (count > SHOWN)}"
+
+
+def _ways_out(every: Sequence[Settings]) -> list[str]:
+    """The settings that pass all faults, each with the values of which one will do. every: of each kind of fault."""
+    if shared := [it for it in every[0] if all(it in settings for settings in every)]:
         ways = []
-        for name, values in groupby(self._shared, key=lambda it: it[0]):
-            *others, last = (value for _, value in values)
+        for name, pairs in groupby(shared, key=lambda it: it[0]):
+            *others, last = (value for _, value in pairs)
             ways.append(f"data.{name}={', '.join(others)}{' or ' if others else ''}{last}")
-        way_out = f" ({'; or '.join(ways)})" if ways else ""
-        return FaultsError(
-            "; ".join([f"{number}{'; '.join(self._shown)}{way_out}", *layouts]), self._remedies
-        )
+        return ["; or ".join(ways)]
+    name, _ = Counter(name for settings in every for name in dict(settings)).most_common(1)[0]
+    by_name = [[it for it in settings if it[0] == name] for settings in every]
+    rest = [settings for settings, of_name in zip(every, by_name, strict=True) if not of_name]
+    assert rest  # faults that one setting passes share a value of it
+    return [*_ways_out([*filter(None, by_name)]), *_ways_out(rest)]
 
 
 class Remarks:
@@ -85,8 +106,8 @@ class Remarks:
     def fault(self, message: str, settings: Settings = (), remedy: Mapping[str, Any] = {}) -> None:
         """Raise FaultsError; within `counting_faults`, count the fault, and let the reader go on without what has it.
 
-        message: place, rule and value. settings: ways out of which each alone will do, named in the message if all
-        faults share it. remedy: the setting with which it is none, where the corpus tries it before it is named.
+        message: place, rule and value. settings: ways out of which each alone will do. remedy: the setting with which
+        it is none, where the corpus tries it before it is named.
         """
         faults = self._faults or _Faults()
         faults.add(message, settings, remedy)
@@ -105,7 +126,7 @@ class Remarks:
             yield
         finally:
             self._faults = None
-        if found.count:
+        if found.files:
             raise found.error(self.layouts(files=found.files))
 
     def read_as(self, name: str, layout: str, others: str = "") -> None:

@@ -17,8 +17,6 @@ from ner_experiments.data.tags import Span, encode, spans
 from ner_experiments.data.tokenize import tokenize
 from ner_experiments.utils.text import truncated_repr
 
-SKIP = ("misaligned", "skip")
-"""The setting that skips faulty mentions."""
 DISAGREE = "disagree with their text"
 FILE = "file"
 """Key of the name of a sentence's file, among the sentences of several files."""
@@ -251,9 +249,14 @@ def _sound(
             if options.gold == "train":
                 remarks.add(f"mentions that {DISAGREE}, skipped", it.place, fault)
         else:
-            way_out = ("offsets", "utf16") if _fits_as_utf16(text, it, tokens, options) else SKIP
-            remarks.fault(f"{it.place}: {fault}", [way_out])
+            as_utf16 = _fits_as_utf16(text, it, tokens, options)
+            remarks.fault(f"{it.place}: {fault}", [("offsets", "utf16")] if as_utf16 else skip(options))
     return sorted(sound.values(), key=lambda it: (it.start, -it.end, it.type)), faulty
+
+
+def skip(options: TextOptions) -> list[tuple[str, str]]:
+    """The setting that skips faulty mentions; none where another is stated, whose mentions it would skip as well."""
+    return [("misaligned", "skip")] if options.misaligned == "refuse" else []
 
 
 def _fault(text: str, it: Stated) -> str:
@@ -356,7 +359,7 @@ def _aligned(
         )
         if options.misaligned not in choices:
             rule = "covers no token" if first == last else "starts or ends inside a token"
-            settings = [("misaligned", choice) for choice in choices]
+            settings = [*(("misaligned", choice) for choice in choices if choice != "skip"), *skip(options)]
             if _fits_as_utf16(text, it, tokens, options):
                 settings = [("offsets", "utf16"), *settings]
             elif options.tokens == "words" and any(

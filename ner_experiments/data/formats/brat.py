@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ner_experiments.data.formats.annotated import (
-    SKIP,
     Annotated,
     Characters,
     Stated,
     of_text,
+    skip,
     to_characters,
 )
 from ner_experiments.data.formats.format import Format
@@ -59,7 +59,7 @@ def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Annotat
         if options.misaligned == "skip":
             remarks.add("texts without .ann, left out", str(path))
         else:
-            remarks.fault(f"{path}: there is no {mentions.name} beside it", [SKIP])
+            remarks.fault(f"{path}: there is no {mentions.name} beside it", skip(options))
         return
     yield from of_text(
         text,

@@ -15,13 +15,13 @@ from typing import Any
 
 from ner_experiments.data.formats.annotated import (
     DISAGREE,
-    SKIP,
     Annotated,
     Stated,
     Tagged,
     of_text,
     of_tokens,
     of_words,
+    skip,
     to_characters,
 )
 from ner_experiments.data.formats.format import Claim, Format
@@ -275,7 +275,7 @@ def _by_tokens(
             continue
         fault = f"mention {it} is not within the {count} tokens of its sentence"
         if options.misaligned != "skip":
-            remarks.fault(f"{place}: {fault}", [SKIP])
+            remarks.fault(f"{place}: {fault}", skip(options))
         elif options.gold != "train":
             outside.append(Unreachable(type_, ("",), DISAGREE))
         else:
