@@ -105,12 +105,31 @@ class Files(Options, Source):
     def parts(self, remarks: Remarks, gold: Gold | None = None) -> Read:
         """The sentences of each split. gold: by default, dev and test are scored."""
         usual: dict[str, Gold] = dict.fromkeys(SCORED, "scored")
+        try:
+            return {
+                split: [
+                    it
+                    for path in paths
+                    for it in self.sentences(path, remarks, gold or usual.get(split, "train"))
+                ]
+                for split, paths in self.paths().items()
+            }
+        except ValueError as error:
+            if not (encoding := self._encoding_after(error)):
+                raise
+            raise ValueError(f"{error} (data.encoding={encoding})") from None
+
+    def _encoding_after(self, error: ValueError) -> str:
+        """The guessed encoding of files that are not in UTF-8, as an error of their reader says; else empty."""
+        decodes = self.form.encodings and getattr(self, "encoding", "") == UTF_8
+        if not decodes or not isinstance(error.__context__, UnicodeError):
+            return ""
+        return guessed_encoding(path for paths in self._all_paths().values() for path in paths)
+
+    def _all_paths(self) -> dict[str, list[Path]]:
+        """The files of each split, with those that are read beside them."""
         return {
-            split: [
-                it
-                for path in paths
-                for it in self.sentences(path, remarks, gold or usual.get(split, "train"))
-            ]
+            split: [it for path in paths for it in (path, *self.form.beside(path))]
             for split, paths in self.paths().items()
         }
 
@@ -233,8 +252,8 @@ class Files(Options, Source):
     def checksum(self) -> str:
         """SHA-256 over the split, name and content of each file, independent of its folder."""
         digest = hashlib.sha256()
-        for split, paths in self.paths().items():
-            for path in chain.from_iterable((each, *self.form.beside(each)) for each in paths):
+        for split, paths in self._all_paths().items():
+            for path in paths:
                 digest.update(f"{split} {path.name} {sha256(path)}\n".encode())
         return digest.hexdigest()
 
@@ -293,8 +312,7 @@ class ColumnFiles(ColumnOptions, Files):
 
     def _way_out(self, error: ValueError) -> dict[str, Any]:
         """Settings with which the files can be read that raised `error`; empty if none is known."""
-        if isinstance(error.__context__, UnicodeError) and self.encoding == UTF_8:
-            encoding = guessed_encoding(chain.from_iterable(self.paths().values()))
+        if encoding := self._encoding_after(error):
             error = FaultsError(str(error), {"encoding": encoding})
         settings: dict[str, Any] = {}
         while isinstance(error, FaultsError) and not error.remedies.keys() <= settings.keys():

@@ -100,8 +100,8 @@ def settings_of(files: Mapping[str, Path], say: Callable[[str], None]) -> tuple[
         say("no dev file: the last tenth of train is held out as dev (held_out)")
     if "test" not in files:
         say("no test file: no test score until files.test is set")
-    if any(path.suffix in it.suffixes for path in paths for it in FORMATS.values() if it.package):
-        encoding = "utf-8"  # binary files
+    if any(path.suffix in it.suffixes for path in paths for it in FORMATS.values() if not it.encodings):
+        encoding = "utf-8"
     elif all(path.is_dir() for path in paths):
         encoding = guessed_encoding(path for folder in paths for path in sorted(folder.glob("*.txt")))
     else:

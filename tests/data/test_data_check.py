@@ -53,6 +53,13 @@ FILES = {
     "b.jsonl": ('{"text": "Ada sang", "label": [[0, 3, "PER"]]}\n', "jsonl, by its name"),
     "doccano.txt": ('{"text": "Ada sang", "label": [[0, 3, "PER"]]}\n', "jsonl, by its first line"),
     "kaggle.txt": ("Sentence #,Word,Tag\n1,Ada,B-PER\n1,sang,O\n", "csv, by its first line"),
+    "long.txt": (
+        f'{{"text": "Ada {"sang " * 30_000}", "label": [[0, 3, "PER"]]}}\n',
+        "jsonl, by its first line",
+    ),
+    "excel.txt": ("sent_id;token;label\n1;Ada;B-PER\n1;sang;O\n", "csv, by its first line"),
+    "tabs.csv": ("sent_id\ttoken\tlabel\n1\tAda\tB-PER\n1\tsang\tO\n", "csv, by its name"),
+    "tabs.tsv": ("sent_id\ttoken\tlabel\n1\tAda\tB-PER\n1\tsang\tO\n", "conll, by its name"),
     "c.conllu": ("1\tAda" + "\t_" * 7 + "\tNER=B-PER\n", "conllu_ner, by its name and lines"),
     "plus": ("# global.columns = FORM NER\nAda\tB-PER\n", "conllu_ner, by its first line"),
 }

@@ -54,21 +54,31 @@ def test_settings_out_of_range(
         load(source("conll", tmp_path, splits, **{"scheme": "iob1", **settings}))
 
 
+TEXTS = {
+    "conll": "Émile\tB-PER\nran\tO\n\nOslo\tB-LOC\n",
+    "conllu": "1\tÉmile\t_\tX\tNNP" + 5 * "\t_" + "\n2\tran\t_\tX\tVBD" + 5 * "\t_" + "\n",
+    "ontonotes": "a 0 0 Émile NNP * - - - - (PERSON) -\na 0 1 ran VBD * - - - - * -\n",
+    "jsonl": '{"tokens": ["Émile", "ran"], "ner_tags": ["B-PER", "O"]}\n{"text": "Oslo", "label": []}\n',
+    "csv": "sentence,word,tag\n1,Émile,B-PER\n1,ran,O\n2,Oslo,B-LOC\n",
+    "conllu_ner": "1\tÉmile" + 7 * "\t_" + "\tNER=B-PER\n2\tran" + 8 * "\t_" + "\n",
+}
+
+
+@pytest.mark.parametrize("name", ["conll", "jsonl", "csv"])
+def test_another_encoding_is_named_and_read(name: str, tmp_path: Path) -> None:
+    file = source(name, tmp_path, {"train": TEXTS[name].replace("Émile", "Zoé").encode("latin-1")})
+    with pytest.raises(ValueError, match=r":\d+: not UTF-8 .*data\.encoding=cp1252\)$"):
+        file.read()
+    assert replace(file, encoding="cp1252").read()["train"][0].words[0] == "Zoé"
+
+
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize(
     "layout", ["CRLF", "CR at the end", "BOM", "no final line end", "gzip", "decomposed"]
 )
 def test_no_layout_of_lines_changes_what_is_read(layout: str, name: str, tmp_path: Path) -> None:
-    text = {
-        "conll": "Émile\tB-PER\nran\tO\n\nOslo\tB-LOC\n",
-        "conllu": "1\tÉmile\t_\tX\tNNP" + 5 * "\t_" + "\n2\tran\t_\tX\tVBD" + 5 * "\t_" + "\n",
-        "ontonotes": "a 0 0 Émile NNP * - - - - (PERSON) -\na 0 1 ran VBD * - - - - * -\n",
-        "jsonl": '{"tokens": ["Émile", "ran"], "ner_tags": ["B-PER", "O"]}\n{"text": "Oslo", "label": []}\n',
-        "csv": "sentence,word,tag\n1,Émile,B-PER\n1,ran,O\n2,Oslo,B-LOC\n",
-        "conllu_ner": "1\tÉmile" + 7 * "\t_" + "\tNER=B-PER\n2\tran" + 8 * "\t_" + "\n",
-    }[name]
     composed = "NFD" if layout == "decomposed" else "NFC"
-    text = unicodedata.normalize(composed, text)
+    text = unicodedata.normalize(composed, TEXTS[name])
     changed = {
         "CRLF": text.replace("\n", "\r\n"),
         "CR at the end": text.removesuffix("\n") + "\r",

@@ -284,6 +284,7 @@ FORMATS = {
         read=read_pos,
         options=PosOptions,
         streams=True,
+        encodings=False,
     ),
     "conllu_ner": Format(
         about="CoNLL-U with tags of mentions in MISC, or in a column of CoNLL-U Plus",
@@ -293,5 +294,6 @@ FORMATS = {
         suffixes=(".conllu", ".conllup"),
         claims=claims,
         chosen=chosen,
+        encodings=False,
     ),
 }

@@ -22,6 +22,7 @@ NAMES = {
     "tag": ("Tag", "tag", "ner_tag", "label", "labels", "ner"),
 }
 """The usual names of each column. For a file with other names, `Options.columns` gives them."""
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 
 
 def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]:
@@ -30,8 +31,13 @@ def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]
     Raises ValueError, with file and line, for a missing column. A row of another width, and one with an empty word or
     tag, are faults, see `Remarks.fault`.
     """
-    rows = csv.reader((line for _, line in read_text(path, options.encoding)), strict=True)
+    text = (line for _, line in read_text(path, options.encoding))
+    first = next(text, "")
+    delimiter, _ = _split(first)
+    rows = csv.reader(chain([first], text), delimiter=delimiter, strict=True)
     header = _next(rows, path) or []
+    if delimiter != ",":
+        remarks.read_as(name_of(path), f"{DELIMITERS[delimiter]}-separated")
     columns = [_column(path, header, name, options) for name in NAMES]
     words: list[str] = []
     tags: list[str] = []
@@ -48,7 +54,8 @@ def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]
             continue
         sentence, word, tag = ("O" if column is None else row[column] for column in columns)
         if not word or not tag:
-            remarks.fault(f"{place}: empty {'tag' if word else 'word'}: {truncated_repr(row)}")
+            rule = "empty tag (outside of mentions, write O)" if word else "empty word"
+            remarks.fault(f"{place}: {rule}: {truncated_repr(row)}")
             continue
         if (sentence and sentence != now) or not line:
             if words:
@@ -66,6 +73,13 @@ def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]
         at.append(place)
     if words:
         yield of_tokens(words, tags, at, line=line)
+
+
+def _split(header: str) -> tuple[str, list[str]]:
+    """The delimiter at which a header has most names, and these."""
+    start = header[: csv.field_size_limit()]  # of a line that is no header, such as a long one of JSON
+    names = {it: next(csv.reader([start], delimiter=it), []) for it in DELIMITERS}
+    return max(names.items(), key=lambda it: len(it[1]))
 
 
 def _next(rows: Iterator[list[str]], path: Path) -> list[str] | None:
@@ -103,9 +117,10 @@ def lines(sentences: Iterable[Annotated]) -> Iterator[str]:
 
 
 def claims(first: str) -> Claim:
-    if all({*first.split(",")} & {*names} for names in NAMES.values()):
-        return "claimed"
-    return "refused" if "\t" in first and "," not in first else ""
+    delimiter, header = _split(first)
+    if all({*header} & {*names} for names in NAMES.values()):
+        return "" if delimiter == "\t" else "claimed"  # columns may have such a header, too
+    return "refused" if delimiter == "\t" else ""
 
 
 FORMATS = {

@@ -111,5 +111,6 @@ FORMATS = {
         suffixes=(".spacy",),
         nested=True,
         package="spacy",
+        encodings=False,
     )
 }

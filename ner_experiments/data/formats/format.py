@@ -38,6 +38,7 @@ class Format:
     chosen: the format that reads a file of that name and first line, and what tells it, where its other lines decide.
     nested: whether it can hold nested mentions. has_tokens: whether it states what the tokens are.
     package: the Python package that it needs, if any. streams: whether it is read from an open file as well.
+    encodings: whether its text may have another encoding than UTF-8.
     files, beside: the files that a path names, and the files that are read together with one of these.
     """
 
@@ -54,5 +55,6 @@ class Format:
     has_tokens: bool = True
     package: str = ""
     streams: bool = False
+    encodings: bool = True
     files: Callable[[Path], list[Path]] = one_file
     beside: Callable[[Path], list[Path]] = lambda path: []

@@ -130,6 +130,7 @@ FORMATS = {
         write=write,
         suffixes=SUFFIXES,
         package="datasets",
+        encodings=False,
         files=files,
     )
 }
