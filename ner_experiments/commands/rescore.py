@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,7 @@ def of_files(arguments: argparse.Namespace) -> RescoredView:
 def of_table(arguments: argparse.Namespace) -> RescoredView:
     """The runs of a table by both golds, and the claims about them."""
     # slow to import: Hydra
+    from ner_experiments.comparison.reading import decoded, without_settings
     from ner_experiments.config.choices import as_value
     from ner_experiments.config.identity import NOT_THE_EXPERIMENT
     from ner_experiments.config.row_settings import root
@@ -85,7 +87,8 @@ def of_table(arguments: argparse.Namespace) -> RescoredView:
         rule = "belongs to files of predictions, NAME=FILES"
         raise ValueError(f"--{option.replace('_', '-')} {rule}; --gold-columns are those of the gold file")
     output = [] if arguments.output is None else [f"output_dir={as_value(arguments.output)}"]
-    gold = Gold.read(arguments.gold, arguments.gold_columns or COLUMNS)
+    read = partial(Gold.read, arguments.gold, arguments.gold_columns or COLUMNS)
+    gold = decoded(lambda it: without_settings(lambda: read(it)), arguments.gold, arguments.encoding)
     table, overrides = sweeps.requested(arguments.items, output)
     if table.analysis:
         raise ValueError(f"{table.name} is made from the runs of {table.analysis}; rescore those")
@@ -108,4 +111,6 @@ def as_typed(arguments: argparse.Namespace) -> str:
     if arguments.gold_columns:
         stated = (f"{name}={column}" for name, column in arguments.gold_columns.items())
         line += ["--gold-columns", ",".join(stated)]
+    if arguments.encoding:
+        line += ["--encoding", arguments.encoding]
     return shlex.join(line if arguments.output is None else [*line, "--output", arguments.output])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.data.formats.columns import parse_columns
+from ner_experiments.data.text_files import codec_of
 from ner_experiments.utils.arguments import argument
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add columns, types and missing sentences."""
+    """Add encoding, columns, types and missing sentences."""
+    text = "encoding of the files that are not in UTF-8, such as utf-16, latin-1 or gb18030"
+    parser.add_argument("--encoding", type=encoding, help=text)
     text = (
         "columns of the gold file, if they are not detected: numbers from 0, or from -1 at the end, or names"
     )
@@ -51,6 +54,7 @@ def how_to_read(arguments: argparse.Namespace) -> dict[str, Any]:
         "columns": dict(arguments.columns),
         "types": dict(arguments.map),
         "missing_is_empty": arguments.missing == "empty",
+        "encoding": arguments.encoding,
     }
 
 
@@ -64,6 +68,12 @@ def scored_files(arguments: argparse.Namespace, names: Sequence[str]) -> Compare
     compared = systems.score(systems.parsed(names), **how)
     systems.check_renamed(compared)
     return compared
+
+
+@argument
+def encoding(text: str) -> str:
+    codec_of(text)
+    return text
 
 
 @argument

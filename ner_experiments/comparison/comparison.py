@@ -272,6 +272,7 @@ def compare(
     gold_columns: Columns | None = None,
     columns: Mapping[str, Columns] = {},
     missing_is_empty: bool = False,
+    encoding: str | None = None,
     smallest_effect: float = SMALLEST_EFFECT,
 ) -> Comparison:
     """The predictions of any tools on one gold file, scored and tested as the rows of a table are.
@@ -285,6 +286,7 @@ def compare(
     gold_columns: layer -> column of the gold file, where these are not found, such as {"word": 0, "tag": 3}.
     columns: the same of predictions, by system, and of "" for all others.
     missing_is_empty: whether a sentence that a file lacks counts as without a prediction; else it is an error.
+    encoding: that of the files that are not in UTF-8.
     smallest_effect: systems are equal if their difference is shown to be smaller, in points.
 
     Raises ValueError or OSError, with file and place, for files that cannot be read or have another text than gold.
@@ -309,6 +311,7 @@ def compare(
         types=types,
         published=published,
         missing_is_empty=missing_is_empty,
+        encoding=encoding,
         train=None if train is None else Path(train),
         smallest_effect=smallest_effect,
     )

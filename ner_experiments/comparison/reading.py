@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.schemes import schemes_of
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span, count_illegal, count_windows
-from ner_experiments.data.text_files import UTF_8
+from ner_experiments.data.text_files import UTF_8, guessed_encoding, is_undecoded
 from ner_experiments.runs import predictions
 from ner_experiments.runs.artifacts import PROBABILITIES, TEST_PREDICTIONS
 from ner_experiments.runs.predictions import UNREACHABLE
@@ -121,17 +121,37 @@ class Texts:
         return sum(len(it.mentions) for it in self.sentences)
 
 
-def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Texts:
+def read(
+    path: Path, columns: Columns, *, with_unreachable: bool = False, encoding: str | None = None
+) -> Texts:
     """The mentions of a file, or of the predictions of a run's folder; columns: those of a column file.
 
     with_unreachable: whether the gold mentions that a run's tokens cannot express are sentences' words, too.
+    encoding: that of a file that is not in UTF-8.
     ValueError, with file and place, for a path that does not exist and a file that cannot be read.
     """
     path = file_of(path)
+    return decoded(partial(_read, path, columns, with_unreachable), path, encoding)
+
+
+def decoded(read_in: Callable[[str], T], path: Path, encoding: str | None) -> T:
+    """The result of a reader for UTF-8, or if the path is not, for `encoding`. ValueError, with the option, without."""
+    try:
+        return read_in(UTF_8)
+    except ValueError as error:
+        if not is_undecoded(error):
+            raise
+        if encoding:
+            return read_in(encoding)
+        way_out = f" (--encoding {guessed_encoding([path])})" if path.is_file() else ""
+        raise ValueError(f"{error}{way_out}") from None
+
+
+def _read(path: Path, columns: Columns, with_unreachable: bool, encoding: str) -> Texts:
     name, _ = detect(path, None)
     lines: dict[str, dict[str, Any]] = {}
     if name.startswith("jsonl"):
-        lines = {place: record for place, _, record in records(path, UTF_8, Remarks())}
+        lines = {place: record for place, _, record in records(path, encoding, Remarks())}
         if are_answers([*lines.values()]):
             return with_stated(Texts(path, lists_of_answers(lines.items()), OFFSETS), lines)
         if not any(map(KEYS.intersection, lines.values())):
@@ -140,7 +160,7 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
             raise ValueError(f"{path}: {rule}, or tags ({', '.join(TAGS)})")
     remarks = Remarks()
     if name == "conll":
-        return of_columns(path, columns, remarks, with_unreachable=with_unreachable)
+        return of_columns(path, columns, remarks, with_unreachable=with_unreachable, encoding=encoding)
     if FORMATS[name].options is not TextOptions:
         raise ValueError(f"{path}: expected mentions, but the file is of {FORMATS[name].about}")
     file = AnnotatedFiles(
@@ -149,6 +169,7 @@ def read(path: Path, columns: Columns, *, with_unreachable: bool = False) -> Tex
         files={"test": str(path)},
         format=name,
         misaligned="split",
+        encoding=encoding,
     )
     texts = of_sentences(path, without_settings(lambda: file.as_written(remarks)["test"]), remarks)
     return with_stated(texts, lines)
@@ -178,7 +199,7 @@ def predicted_columns(path: Path, gold: Path, columns: Columns) -> Columns:
     """
     if detect(gold, None)[0] != "conll" or not path.is_file() or first_line(path) != first_line(gold):
         return PREDICTED
-    ((_, _, layout),) = column_file(gold, columns).layouts()
+    ((_, _, layout),) = column_file(gold, columns, guessed_encoding([gold])).layouts()
     return dict(layout.columns) if layout.header else PREDICTED
 
 
@@ -187,14 +208,17 @@ def first_line(path: Path) -> bytes:
         return file.readline()
 
 
-def column_file(path: Path, columns: Columns) -> ColumnFiles:
+def column_file(path: Path, columns: Columns, encoding: str) -> ColumnFiles:
+    files = {"test": str(path)}
     return ColumnFiles(
-        name=path.name, folder=".", files={"test": str(path)}, columns=dict(columns), empty_tag="O"
+        name=path.name, folder=".", files=files, columns=dict(columns), empty_tag="O", encoding=encoding
     )
 
 
-def of_columns(path: Path, columns: Columns, remarks: Remarks, *, with_unreachable: bool) -> Texts:
-    file = column_file(path, columns)
+def of_columns(
+    path: Path, columns: Columns, remarks: Remarks, *, with_unreachable: bool, encoding: str
+) -> Texts:
+    file = column_file(path, columns, encoding)
     try:
         sentences = without_settings(lambda: file.read(remarks)["test"])
     except ValueError as error:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,7 @@ def score(
     types: Mapping[str, str] = {},
     published: Published | None = None,
     missing_is_empty: bool = False,
+    encoding: str | None = None,
     train: Path | None = None,
     smallest_effect: float = SMALLEST_EFFECT,
 ) -> Compared:
@@ -169,7 +171,7 @@ def score(
     gold: None if all files of predictions are columns that have it, too. columns: those of predictions, by system, with
     "" for all others, where these are not found. types: other names for types, in all files.
     published: a score that each system is compared with. train: training data, by which mentions are seen or unseen.
-    missing_is_empty: as in `align`. smallest_effect: as in `Table`.
+    missing_is_empty: as in `align`. encoding: as in `read`. smallest_effect: as in `Table`.
 
     ValueError for files that cannot be read or aligned, files with another gold, predictions or train without a type of
     gold, and columns of what is not there.
@@ -182,12 +184,13 @@ def score(
     if unknown := {*columns} - {*systems, ""}:
         raise ValueError(f"--columns {min(unknown)}: there is no such system; there are {', '.join(systems)}")
     found_types: set[str] = set()
+    read_file = partial(read, encoding=encoding)
 
     def renamed(texts: Texts) -> Texts:
         found_types.update(types_of(texts.sentences))
         return mapped(texts, types)
 
-    gold_texts = renamed(read(gold, gold_columns or GOLD)) if gold else None
+    gold_texts = renamed(read_file(gold, gold_columns or GOLD)) if gold else None
     files: dict[tuple[str, int], Texts] = {}
     seeds = {name: seeds_of(paths) for name, paths in systems.items()}
     for name, paths in systems.items():
@@ -198,16 +201,16 @@ def score(
                 found = of_system or (
                     predicted_columns(path, gold, gold_columns or GOLD) if gold else PREDICTED
                 )
-                file = read(path, found, with_unreachable=gold is None)
+                file = read_file(path, found, with_unreachable=gold is None)
             files[name, seed] = renamed(with_probabilities(file))
             if gold is None:
-                own = renamed(read_gold_beside(path, gold_columns))
+                own = renamed(read_gold_beside(path, gold_columns, encoding))
                 gold_texts = gold_texts or own
                 check_same_gold(gold_texts, own)
     assert gold_texts is not None
     if not gold_texts.sentences:
         raise ValueError(f"{gold_texts.path}: it has no sentence")
-    train_texts = renamed(read(train, gold_columns or GOLD)) if train else None
+    train_texts = renamed(read_file(train, gold_columns or GOLD)) if train else None
     check_types(gold_texts, [*files.values(), *([train_texts] if train_texts else [])])
     known_words = {it.words for it in gold_texts.sentences}
     aligned = {
@@ -252,11 +255,11 @@ def score(
     return Compared(Page(table, tuple(results)), gold_texts, types, missing_is_empty, frozenset(found_types))
 
 
-def read_gold_beside(path: Path, columns: Columns | None) -> Texts:
+def read_gold_beside(path: Path, columns: Columns | None, encoding: str | None) -> Texts:
     """The gold mentions of a file of predictions. ValueError if it has none."""
     way_out = f"state the gold file {WITH_OPTION}"
     try:
-        found = read(path, columns or GOLD_BESIDE, with_unreachable=True)
+        found = read(path, columns or GOLD_BESIDE, with_unreachable=True, encoding=encoding)
     except ValueError as error:
         raise ValueError(f"{error}; without gold tags beside those of predictions, {way_out}") from None
     if found.scheme == OFFSETS:

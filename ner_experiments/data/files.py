@@ -42,6 +42,7 @@ from ner_experiments.data.text_files import (
     PathOrFile,
     codec_of,
     guessed_encoding,
+    is_undecoded,
     read_blocks,
 )
 from ner_experiments.data.tokenize import check_tokens
@@ -122,7 +123,7 @@ class Files(Options, Source):
     def _encoding_after(self, error: ValueError) -> str:
         """The guessed encoding of files that are not in UTF-8, as an error of their reader says; else empty."""
         decodes = self.form.encodings and getattr(self, "encoding", "") == UTF_8
-        if not decodes or not isinstance(error.__context__, UnicodeError):
+        if not decodes or not is_undecoded(error):
             return ""
         return guessed_encoding(path for paths in self._all_paths().values() for path in paths)
 

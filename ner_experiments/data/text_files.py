@@ -172,6 +172,11 @@ def _whole_lines(file: BinaryIO) -> bytes:
     return content + file.readline() if content and not content.endswith(b"\n") else content
 
 
+def is_undecoded(error: BaseException | None) -> bool:
+    """Whether bytes that are not in the encoding led to an error."""
+    return error is not None and (isinstance(error, UnicodeError) or is_undecoded(error.__context__))
+
+
 def codec_of(encoding: str) -> str:
     """Python's name for a text encoding. Raises ValueError for an unknown one."""
     try:

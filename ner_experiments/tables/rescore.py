@@ -17,6 +17,7 @@ from ner_experiments.data.formats.layout import Columns
 from ner_experiments.data.projection import OtherTextError, Projection, project
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import count_mentions, count_windows
+from ner_experiments.data.text_files import UTF_8
 from ner_experiments.experiment_data import read_corpus
 from ner_experiments.runs.predictions import as_field
 from ner_experiments.runs.store import find_archive, same_overrides
@@ -35,9 +36,10 @@ class Gold:
     sentences: Sequence[Sentence]
 
     @classmethod
-    def read(cls, path: Path, columns: Columns) -> Gold:
+    def read(cls, path: Path, columns: Columns, encoding: str = UTF_8) -> Gold:
         """The mentions of a column file with tags in any scheme. Raises ValueError as `ColumnFiles.read`."""
-        file = ColumnFiles(name=path.name, folder=".", files={"test": str(path)}, columns=columns)
+        files = {"test": str(path)}
+        file = ColumnFiles(name=path.name, folder=".", files=files, columns=columns, encoding=encoding)
         sentences = file.read()["test"]
         return cls(path, [replace(it, words=tuple(map(as_field, it.words))) for it in sentences])
 

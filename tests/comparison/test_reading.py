@@ -51,6 +51,19 @@ def test_a_form_has_all_mentions(tmp_path: Path, name: str) -> None:
     assert (record["mean"], record["token accuracy"]) == (100, 100)
 
 
+@pytest.mark.parametrize("name", FORMS)
+def test_another_encoding_is_stated_by_an_option(tmp_path: Path, name: str) -> None:
+    gold, file, utf_8 = (tmp_path / it for it in ("gold.conll", name, "utf-8"))
+    for path, text in ((gold, GOLD), (file, FORMS[name])):
+        path.write_bytes(text.replace("Dalmia", "Dalmié").encode("cp1252"))
+    utf_8.write_text(GOLD.replace("Dalmia", "Dalmié"), encoding="utf-8")
+    for files in ((gold, {"a": utf_8}), (utf_8, {"a": file})):
+        with pytest.raises(ValueError, match=r"not UTF-8 [^(]*\([^(]*\)[^(]* \(--encoding cp1252\)$"):
+            compare(*files)
+    (record,) = compare(gold, {"a": [file, utf_8]}, train=gold, encoding="cp1252").to_records()
+    assert record["mean"] == 100
+
+
 def test_schemes_and_numbers_of_files_leave_the_signature_as_it_is(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("gold.conll", "bioes.conll", "tags.jsonl")]
     for path in paths:
