@@ -84,10 +84,10 @@ class Source(ABC):
         """Splits whose files differ from the published ones; None if no published checksum is known."""
         return None
 
-    def sentences_with_docstart(self) -> dict[str, int]:
-        """For each split with `-DOCSTART-` lines, its number of blocks between blank lines.
+    def docstart_blocks(self) -> dict[str, int]:
+        """For each split that has some, its number of blocks between blank lines of nothing but `-DOCSTART-` lines.
 
-        Blocks of nothing but these lines count. Some papers report this as the number of sentences.
+        Some papers count these as sentences.
         """
         return {}
 

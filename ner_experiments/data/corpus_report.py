@@ -65,8 +65,8 @@ def corpus_report(source: Source) -> Report:
             "illegal_tags": count_illegal(windows[split], schemes[split]) if schemes else 0,
             **({} if schemes else {"tags": dict(sorted(tags.items()))}),
         }
-    for split, number in source.sentences_with_docstart().items():
-        counts[split]["sentences_with_docstart"] = number
+    for split, number in source.docstart_blocks().items():
+        counts[split]["sentences_with_docstart"] = len(splits[split]) + number
     differ = len(set(schemes.values())) > 1
     unofficial = source.unofficial()
     return {

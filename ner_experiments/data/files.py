@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -342,22 +343,14 @@ class ColumnFiles(ColumnOptions, Files):
         layouts = layouts_of([path for _, path in splits], self)
         return [(split, *layout) for (split, _), layout in zip(splits, layouts, strict=True)]
 
-    def sentences_with_docstart(self) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for split, paths in self.paths().items():
-            blocks = list(chain.from_iterable(map(self._blocks, paths)))
-            if any(docstarts for docstarts, _ in blocks):
-                counts[split] = sum(docstarts or tokens for docstarts, tokens in blocks)
-        return counts
-
-    def _blocks(self, path: Path) -> Iterator[tuple[bool, bool]]:
-        """For each block between blank lines, whether it has `-DOCSTART-` lines, and whether it has tokens."""
-        for block in read_blocks(path, self.encoding):
-            docstarts = [is_docstart(line) for _, line in block.lines]
-            others = [
-                line for (_, line), docstart in zip(block.lines, docstarts, strict=True) if not docstart
-            ]
-            yield any(docstarts), any(not line.startswith("# ") for line in others)
+    def docstart_blocks(self) -> dict[str, int]:
+        blocks = (
+            (split, block)
+            for split, paths in self.paths().items()
+            for path in paths
+            for block in read_blocks(path, self.encoding)
+        )
+        return Counter(split for split, block in blocks if all(is_docstart(line) for _, line in block.lines))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from corpus_files import data_command
 from in_process import Ner
+from read_files import source
 from rich.console import Console
 
 from ner_experiments.data.corpus_report import corpus_report, print_report
@@ -78,6 +79,15 @@ def test_the_counts_are_of_the_files_as_they_are(mine: ColumnFiles) -> None:
         "unofficial": ["test"],
         "remarks": [],
     }
+
+
+def test_a_header_and_skipped_sentences_do_not_count_as_docstart_lines(tmp_path: Path) -> None:
+    text = "token ner\n\n-DOCSTART- O\n\nAda B-PER\nsang O\n\nbroken\n\nrain O\n\n"
+    skipping = source(
+        "conll", tmp_path, {"train": text}, columns={"word": "auto", "tag": "auto"}, bad_lines="skip"
+    )
+    counts = corpus_report(skipping)["splits"]["train"]
+    assert (counts["sentences"], counts["sentences_with_docstart"]) == (2, 3)
 
 
 def test_text_and_json_say_the_same(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def test_patterns_of_gold_conll_may_be_absolute_and_are_checked(tmp_path: Path) 
 def test_docstart_lines_are_counted_apart(tmp_path: Path) -> None:
     docstart = "-DOCSTART- O\n\n"
     source = columns(tmp_path, {"train": "\ufeff" + docstart + TRAIN + "\n" + docstart + DEV, "dev": DEV})
-    assert source.sentences_with_docstart() == {"train": 5}
+    assert source.docstart_blocks() == {"train": 2}
     assert {split: len(sentences) for split, sentences in source.read().items()} == {"train": 3, "dev": 1}
 
 

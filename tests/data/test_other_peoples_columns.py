@@ -146,7 +146,7 @@ def test_the_error_says_which_file_decided_the_scheme(tmp_path: Path) -> None:
 def test_docstart_lines_without_a_blank_line_after_them_are_part_of_a_sentence(tmp_path: Path) -> None:
     text = "-DOCSTART- -DOCSTART- O\na X O\n\nb X O\n\n-DOCSTART- -DOCSTART- O\nc X O\n\n"
     source = columns(tmp_path, {"train": text}, columns={"word": 0, "tag": 2})
-    assert source.sentences_with_docstart() == {"train": 3}
+    assert source.docstart_blocks() == {}
     assert len(source.read()["train"]) == 3
 
 
