@@ -217,7 +217,7 @@ def new(arguments: argparse.Namespace) -> None:
     path = folder / "data" / f"{name}.yaml"
     for place in (file_of(f"data/{name}"), path):
         if place.exists():
-            raise ValueError(f"{place}: already exists")
+            raise ValueError(f"{place}: already exists: choose another name, or remove it")
     overrides = [item for item in arguments.files if _SETTING.match(item)]
     files = [Path(item) for item in arguments.files if item not in overrides]
     if missing := [str(file) for file in files if not file.exists()]:
@@ -279,9 +279,9 @@ def convert(arguments: argparse.Namespace) -> int:
         )
     source, to, targets = _source_and_targets(arguments)
     if existing := [path for path in targets.values() if path.exists()]:
-        raise ValueError(f"{existing[0]}: already exists")
+        raise ValueError(f"{existing[0]}: already exists: remove it, or choose another name for TO")
     if target not in targets.values() and target.exists() and not target.is_dir():
-        raise ValueError(f"{target}: already exists")
+        raise ValueError(f"{target}: already exists, and is no folder: choose another name for TO")
     splits = annotated_splits(source, remarks)
     if not FORMATS[to].nested:
         nested = source.nested or "refuse" if isinstance(source, AnnotatedFiles) else "refuse"

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
         test: "new_test.py.j2",
     }
     if existing := next(filter(Path.exists, files), None):
-        raise ValueError(f"{existing}: already exists, and nothing is overwritten")
+        raise ValueError(f"{existing}: already exists: choose another name, or remove it")
     context = {
         "name": name,
         "module": ".".join(module.with_suffix("").parts),

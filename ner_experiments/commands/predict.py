@@ -211,7 +211,7 @@ def _check(arguments: argparse.Namespace, files: Mapping[str, str], output: str)
     if arguments.encoding is not None:
         codec_of(arguments.encoding)
     if arguments.to is not None and arguments.to.exists():
-        raise ValueError(f"{arguments.to}: already exists")
+        raise ValueError(f"{arguments.to}: already exists: remove it, or choose another name with --to")
     if open_run(arguments.run).metrics["task"] != "mentions" and output not in OUTPUTS:
         raise ValueError(f"{arguments.run}: the run tags parts of speech, and {output} holds mentions")
 

@@ -44,7 +44,7 @@ REFUSED = {
     "2nd": "'2nd': expected lower-case letters, digits and _, from a letter on, such as nd",
     "residual": f"residual: there is a model of that name ({ROOT}/conf/model/residual.yaml); residual_2 is free",
     "numpy": "numpy: there is a Python package of that name, which the module would hide; numpy_2 is free",
-    "mine": "test_mine.py: already exists, and nothing is overwritten",
+    "mine": "test_mine.py: already exists: choose another name, or remove it",
 }
 
 

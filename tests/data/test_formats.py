@@ -298,7 +298,9 @@ def test_convert_writes_nothing_if_a_file_of_any_split_exists(tmp_path: Path, ne
     taken = tmp_path / "toy" / "test.jsonl"
     taken.parent.mkdir()
     taken.write_text("mine")
-    assert ner.error("data", "convert", "toy_en", str(tmp_path / "toy")) == f"{taken}: already exists\n"
+    assert ner.error("data", "convert", "toy_en", str(tmp_path / "toy")) == (
+        f"{taken}: already exists: remove it, or choose another name for TO\n"
+    )
     assert [*taken.parent.iterdir()] == [taken]
     assert taken.read_text() == "mine"
 

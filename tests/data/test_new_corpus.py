@@ -189,7 +189,7 @@ def test_a_name_that_is_taken_or_none_is_refused(ner: Ner) -> None:
     files = written(a=PLAIN)
     new(*files)
     for name, message in {
-        "mine": "conf/data/mine.yaml: already exists",
+        "mine": "conf/data/mine.yaml: already exists: choose another name, or remove it",
         "weibo": "weibo.yaml: already exists",
         "a/b": "'a/b': expected a name of letters, digits, - and _",
     }.items():

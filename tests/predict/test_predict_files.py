@@ -345,7 +345,7 @@ REFUSED = {
     "empty": "empty: the folder has no file to tag",
     "a.txt --output brat": "--output brat writes texts and their mentions into a folder: add --to FOLDER",
     "a.txt --output docbin": "--output docbin writes a file that is no text: add --to FILE",
-    "a.txt --to a.txt": "a.txt: already exists",
+    "a.txt --to a.txt": "a.txt: already exists: remove it, or choose another name with --to",
     "a.txt same/a.txt --output brat --to x": "same/a.txt: another file is named a, too",
     "a.txt --encoding klingon": "there is no encoding 'klingon'",
     "a.txt --columns word=0": "--columns is for --input conll",
