@@ -1,4 +1,4 @@
-"""`ner-experiments report [TABLE ...]`: build an HTML report of all results."""
+"""`ner-experiments report [TABLE|RUN ...]`: build an HTML report of all results or some."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ner_experiments.runs import artifacts
 from ner_experiments.runs.code import outdated
 from ner_experiments.runs.progress import PROGRESS_FILE
 from ner_experiments.runs.provenance import commit
+from ner_experiments.runs.store import is_row
 from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import output_dir
 from ner_experiments.utils.arguments import interval
@@ -38,10 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.description = text
     help = (
-        "a table of sweeps/, a recorded sweep or a search (all), by its name or its overrides; or an override of "
-        "the runs, such as data=weibo"
+        "a table of sweeps/, a recorded sweep or a search (all), by its name or its overrides; an override of "
+        "the runs, such as data=weibo; or the folder of a run, of a row's runs or of rows, for these alone"
     )
-    parser.add_argument("names", nargs="*", metavar="TABLE|OVERRIDE", help=help)
+    parser.add_argument("names", nargs="*", metavar="TABLE|OVERRIDE|RUN", help=help)
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="(outputs/report, or with --runs DIR/report)"
     )
@@ -81,7 +82,12 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
     from ner_experiments.report.write import is_up_to_date, write_report
 
-    typed = [item for item in arguments.names if root(item) == "output_dir"]
+    known = {*spec.names(), *sweeps.names(output_dir([]))}
+    asked = [item for item in arguments.names if item in known or not Path(item).is_dir()]
+    chosen = [Path(item) for item in arguments.names if item not in asked]
+    if arguments.runs is not None and is_row(arguments.runs):
+        chosen.append(arguments.runs)
+    typed = [item for item in asked if root(item) == "output_dir"]
     if arguments.runs is not None and typed:
         raise ValueError(f"--runs {arguments.runs}, {typed[-1]}: expected one folder of runs")
     folder = arguments.runs or output_dir(typed)
@@ -89,19 +95,23 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
         raise ValueError(f"{typed[-1]}: there is no such folder")
     output = arguments.output or folder / FOLDER
     outputs = folder if folder.is_dir() and {*folder.iterdir()} - {output} else None
-    stamp = stamp_of(arguments.names, [Path.cwd() / arguments.results, outputs], output)
+    stamp = stamp_of(arguments.names, [Path.cwd() / arguments.results, outputs, *chosen], output)
     if progress is None and (page := is_up_to_date(output, commit(), stamp)):
         return page
     from ner_experiments.report import entries, own_runs, search_page
 
-    names = [item for item in arguments.names if "=" not in item]
-    overrides = [item for item in arguments.names if "=" in item and item not in typed]
+    names = [item for item in asked if "=" not in item]
+    overrides = [item for item in asked if "=" in item and item not in typed]
     place = [f"output_dir={as_value(str(outputs))}"] if outputs else []
     searched = [name for name in names if outputs and sweeps.find_search(name, outputs)]
-    everything_asked = not names and not sweeps.is_sweep(overrides)
+    everything_asked = not names and not chosen and not sweeps.is_sweep(overrides)
+    if path := next((item for item in names if "/" in item), None):
+        raise ValueError(f"{path}: there is no such folder of runs")
     if names:
         sweeps_in = output_dir([*overrides, *place])
         tables = [sweeps.find(name, sweeps_in) for name in names if name not in searched]
+    elif chosen:
+        tables = []
     elif not everything_asked:
         table, overrides = sweeps.requested(overrides, place)
         tables = [table]
@@ -118,10 +128,10 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
             for it in found
         ]
     searches = search_page.find(outputs) if outputs and (everything_asked or searched) else []
-    if everything_asked and outputs:
-        reuse = resolved(tuple(overrides))["runtime"]["reuse"]
-        found += own_runs.own_entries(outputs, found, reuse)
-    elif not everything_asked:
+    if chosen or (everything_asked and outputs):
+        reuse = "any" if chosen else resolved(tuple(overrides))["runtime"]["reuse"]
+        found += own_runs.own_entries(outputs or folder, found, reuse, chosen)
+    if not everything_asked:
         searches = [each for each in searches if each.search.name in searched]
     results = arguments.results if everything_asked else None
     return write_report(found, results, output, commit(), searches, stamp)

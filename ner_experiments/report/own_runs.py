@@ -28,7 +28,7 @@ REPORTED = (
     *("peak_memory_bytes", "versions", "threads", "device"),
 )
 """Keys of metrics.json that the page of a run needs."""
-OWN_RUNS_NOTE = "These rows are in no paper. Comparisons are with the first row."
+OWN_RUNS_NOTE = "No published numbers. Comparisons are with the first row."
 
 
 class OwnRuns(Entry):
@@ -59,15 +59,21 @@ class Group:
     settings: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
 
-def own_entries(outputs: Path, tables: Sequence[Entry], reuse: str = "unchanged") -> list[Entry]:
+def own_entries(
+    outputs: Path, tables: Sequence[Entry], reuse: str = "unchanged", chosen: Sequence[Path] = ()
+) -> list[Entry]:
     """Entries of all run folders in `outputs`, at any depth, that were scored on test and are in none of the tables.
 
+    chosen: folders of runs, of rows or of folders of rows, to take the runs from instead; ValueError if one has none.
     Damaged runs are left out with a warning, and so are runs whose code has changed since, unless `reuse` is "any".
     """
+    if empty := next((it for it in chosen if not any(finished_runs(it, below=True))), None):
+        raise ValueError(f"{empty}: no run in it is finished")
     in_tables = {run.folder.resolve() for entry in tables for run in entry.runs}
     others = (
         run
-        for run in finished_runs(outputs, below=True)
+        for folder in chosen or [outputs]
+        for run in finished_runs(folder, below=True)
         if "test" in run.metrics and run.folder.resolve() not in in_tables
     )
     groups: list[Group] = []
@@ -82,8 +88,9 @@ def own_entries(outputs: Path, tables: Sequence[Entry], reuse: str = "unchanged"
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
             continue
-        place = (outputs.name / run.folder.parents[1].relative_to(outputs)).as_posix()
-        add_to_group(groups, run, settings, place)
+        rows = run.folder.absolute().parents[1]
+        within = rows.is_relative_to(top := outputs.absolute())
+        add_to_group(groups, run, settings, str(top.name / rows.relative_to(top)) if within else rows.name)
     return [own_entry(group) for group in groups]
 
 

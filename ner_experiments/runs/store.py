@@ -36,11 +36,17 @@ TABLE, RUNS = "table.json", "runs"
 def run_folders(output: Path, corpus: str = "", *, below: bool = False) -> list[Path]:
     """The folders of runs in an output folder, finished or not.
 
-    corpus: the name of a corpus, to leave out most runs on others. below: also those of output folders within it.
+    corpus: the name of a corpus, to leave out most runs on others.
+    below: also those of output folders within it; the folder may then be OUTPUT/NAME or that of a run, too.
     """
     pattern = f"{glob.escape(corpus)}-*/seed-*" if corpus else "*/seed-*"
-    found = output.rglob(pattern) if below else output.glob(pattern)
+    found = [output, *output.rglob("seed-*")] if below else output.glob(pattern)
     return sorted(path for path in found if path.name.removeprefix("seed-").isdecimal() and path.is_dir())
+
+
+def is_row(folder: Path) -> bool:
+    """Whether a folder is that of a run or OUTPUT/NAME, which has runs that differ in the seed alone."""
+    return any(folder in (path, path.parent) for path in run_folders(folder, below=True))
 
 
 def seed_of(folder: Path) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from in_process import Ner
 from toy_rows import TOY, finish
 
 from ner_experiments.config.compose import jobs
@@ -126,6 +127,30 @@ def test_the_page_of_a_running_sweep_reloads_itself_until_all_runs_have_ended(
         assert '<meta http-equiv="refresh" content="30.0">' in text
     assert "mine, 2 of 4 done, about " in capsys.readouterr().err
     plain = page.read_text(encoding="utf-8")
-    assert ("Not finished" in plain, "refresh" in plain) == (False, False)
+    assert ("Not finished" in plain, 'http-equiv="refresh"' in plain) == (False, False)
     assert cli(["report", "mine"]) == 0
     assert page.read_text(encoding="utf-8") == plain
+
+
+def test_a_run_a_row_and_a_folder_of_rows_have_a_report_of_these_runs_alone(tmp_path: Path, ner: Ner) -> None:
+    outputs, site = tmp_path / "outputs", tmp_path / "site"
+    first, second, other = sweep(outputs, ["model=residual"], seeds=(1, 2)) + sweep(outputs, ["model=bilstm"])
+    (outputs / "empty").mkdir()
+
+    def shown(*items: str | Path) -> list[str]:
+        """The numbers of runs of the rows; the index and the page of their folder are the only other pages."""
+        ner("report", *map(str, items), "--output", str(site))
+        (page,) = {*site.glob("*.html")} - {site / "index.html", *site.glob("*-*.html")}
+        assert "Experiments on toy_zh in outputs" in page.read_text(encoding="utf-8")
+        texts = (path.read_text(encoding="utf-8") for path in site.glob("runs-*.html"))
+        return sorted(number for text in texts for number in re.findall(r"(\w+ runs?) on toy_zh", text))
+
+    for run, row in (([first], [first.parent]), (["--runs", first], ["--runs", first.parent])):
+        assert (shown(*run), shown(*row)) == (["One run"], ["2 runs"])
+    assert shown(second, other.parent) == ["One run", "One run"]
+    assert shown(outputs) == ["2 runs", "One run"]
+    for name, reason in {
+        "empty": "no run in it is finished",
+        "none": "there is no such folder of runs",
+    }.items():
+        assert ner.error("report", str(outputs / name)) == f"{outputs / name}: {reason}\n"
