@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeGuard
 
 import torch
@@ -24,7 +25,7 @@ from ner_experiments.data.about import about_data
 from ner_experiments.data.datamodule import CorpusModule, refuse_few_sentences, refuse_train_without_mentions
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.indexed_text import ROUNDED
-from ner_experiments.data.sentence import Corpus
+from ner_experiments.data.sentence import PRIMARY_METRIC, Corpus
 from ner_experiments.experiment_data import (
     checksums_by_source,
     fingerprint,
@@ -192,7 +193,7 @@ def read_experiment(cfg: DictConfig, start: Mapping[str, Any] | None) -> Experim
         if start is not None:
             checksum = with_start(checksum, start["identity"])
         sources = checksums_by_source(cfg, corpus, encoder)
-        refuse_changed_data(cfg, sources)
+    refuse_changed_data(cfg, sources)
     extra = read_extra_tests(cfg, encoder)
     code = code_of(cfg)
     about = {"identity": identity(cfg, checksum), "checksum": checksum, "read": sources, "seed": cfg.seed}
@@ -252,10 +253,19 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
         trainer = scorer.trainer
         dev_scores = [float(row[f"dev_{tagger.metric.primary_metric}"]) for row in epochs.rows]
         updates, decays = trainer.global_step, bool(cfg.schedule)
-        hint = hint_of_few_updates(cfg.batches, best_epoch, dev_scores, updates, decays=decays)
+        task, sentences = experiment.corpus.task, experiment.corpus.splits["train"]
+        hint = hint_of_few_updates(
+            cfg.batches,
+            best_epoch,
+            dev_scores,
+            updates,
+            decays=decays,
+            score=PRIMARY_METRIC[task][1],
+            sentence=fmean(len(it.words) for it in sentences),
+        )
         result: dict[str, Any] = {
             "data": data_of_run,
-            "task": experiment.corpus.task,
+            "task": task,
             "best_epoch": best_epoch,
         }
         result |= scorer.score(data, ("dev", "test") if cfg.audit.test else ("dev",))

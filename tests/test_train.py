@@ -239,6 +239,19 @@ def test_each_corpus_that_is_refused_leaves_a_traceback_of_its_own(tmp_path: Pat
     assert tracebacks["two"].exists()
 
 
+def test_a_file_that_changed_after_a_run_is_refused_without_a_trace(tmp_path: Path) -> None:
+    changed = tmp_path / "train"
+    changed.write_text("Ann B-PER\nsat O\n\n" * 30)
+    overrides = ["data=conll", "data.name=conll", f"output_dir={tmp_path}/outputs"]
+    train.train(configure(*overrides, f"data.files.train={changed}"))
+    before = [*(tmp_path / "outputs").rglob("*")]
+    changed.write_text("Ann B-LOC\nsat O\n\n" * 30)
+    with pytest.raises(ValueError, match="give the new files another name, or choose another output_dir"):
+        train.train(configure(*overrides, f"data.files.train={changed}", "seed=2"))
+    assert [*(tmp_path / "outputs").rglob("*")] == before
+    train.train(configure(*overrides, f"data.files.train={changed.rename(tmp_path / 'corrected')}"))
+
+
 def test_what_was_measured_says_where(trained: dict[str, Any]) -> None:
     metrics = json.loads((Path(trained["folder"]) / "metrics.json").read_text())
     assert torch.__version__.startswith(metrics["versions"]["torch"])
@@ -332,6 +345,7 @@ def test_a_smoke_run_is_short_on_purpose(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("best", "scores", "updates", "enough", "decays"),
     [
+        (2, [0.1, 1.0], 10, 0, False),
         (2, [0.1, 0.2], 999, 3, False),
         (2, [0.1, 0.2], 999, 0, True),
         (1, [0.0, 0.0], 10, 200, True),
@@ -343,12 +357,22 @@ def test_a_smoke_run_is_short_on_purpose(tmp_path: Path) -> None:
 def test_the_hint_is_for_short_runs_that_were_still_improving(
     best: int, scores: list[float], updates: int, enough: int, decays: bool
 ) -> None:
-    hint = hint_of_few_updates({"sentences": 32}, best, scores, updates, decays=decays)
+    hint = hint_of_few_updates(
+        {"sentences": 32}, best, scores, updates, decays=decays, score="F1", sentence=9.5
+    )
     assert bool(hint) == bool(enough)
     assert not hint or hint.endswith(
         f"such as trainer.max_epochs={enough}, or smaller batches, such as batches.sentences=4"
     )
-    assert not hint or hint.startswith(f"only about {990 if updates == 999 else 10} weight updates, and dev")
+    assert not hint or hint.startswith(
+        f"only about {990 if updates == 999 else 10} weight updates, and dev F1"
+    )
+
+
+@pytest.mark.parametrize(("tokens", "proposed"), [(800, "=100"), (64, "=10"), (10, "")])
+def test_the_hint_proposes_no_batch_below_the_mean_sentence(tokens: int, proposed: str) -> None:
+    hint = hint_of_few_updates({"tokens": tokens}, 1, [0.2], 10, decays=False, score="F1", sentence=9.5)
+    assert hint.partition("batches.tokens")[2] == proposed
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,9 @@ def write(arguments: argparse.Namespace) -> None:
     table, overrides = requested(arguments)
     page = pages.page(table, overrides, Path("results"))
     if arguments.over and not page.runs:
-        print("No finished run has these settings.", *nearest(table, overrides), sep="\n", file=sys.stderr)
+        print(
+            "No finished run has these settings.", *nearest(table, overrides, page), sep="\n", file=sys.stderr
+        )
     if arguments.on:
         page = on_test(page, arguments.on)
     view = TableView(page)
@@ -206,8 +208,12 @@ def write(arguments: argparse.Namespace) -> None:
         print_markdown(f"{view.markdown()}\n{places(page)}\n" if page.runs else view.markdown())
 
 
-def nearest(table: Table, overrides: Sequence[str]) -> Iterator[str]:
-    """For each row, the finished run whose settings differ from it the least, with these settings."""
+def nearest(table: Table, overrides: Sequence[str], page: Page) -> Iterator[str]:
+    """For each row, the finished run whose settings differ from it the least, with these settings.
+
+    If none differs, why the page does not count it, such as other files.
+    """
+    missing = {result.row.label: result.missing for result in page.results}
     for experiment in experiments.experiments(table, overrides):
         wanted = dict(flat(counted(experiment.cfg)))
         found: list[tuple[Path, list[str]]] = []
@@ -220,6 +226,9 @@ def nearest(table: Table, overrides: Sequence[str]) -> Iterator[str]:
             found.append((folder, others + [f"no {key}" for key in wanted if key not in settings]))
         if found:
             folder, others = min(found, key=lambda it: len(it[1]))
+            if not others and (reason := missing.get(experiment.row.label)):
+                yield f"{experiment.row.label}: {reason}"
+                continue
             more = f" and {len(others) - MOST_SETTINGS} more" if len(others) > MOST_SETTINGS else ""
             yield f"{experiment.row.label}: the nearest, {folder}, has {', '.join(others[:MOST_SETTINGS])}{more}"
 

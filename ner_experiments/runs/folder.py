@@ -77,7 +77,8 @@ def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:
             if sources.get(place, checksum) != checksum:
                 raise ValueError(
                     f"{cfg.data.name}: files have changed between two runs: their checksum is {sources[place]}, "
-                    f"and was {checksum} for {run.folder}; restore those files, or choose another output_dir"
+                    f"and was {checksum} for {run.folder}; restore those files, or keep both "
+                    "results: give the new files another name, or choose another output_dir"
                 )
 
 

@@ -103,22 +103,35 @@ def one_line(name: str, parts: Sequence[str], *, needed: int = 2, width: int = 8
 
 
 def hint_of_few_updates(
-    batches: Mapping[str, Any], best_epoch: int, scores: Sequence[float], updates: int, *, decays: bool
+    batches: Mapping[str, Any],
+    best_epoch: int,
+    scores: Sequence[float],
+    updates: int,
+    *,
+    decays: bool,
+    score: str,
+    sentence: float,
 ) -> str:
     """A hint for a corpus so small that training ended before it found anything or stopped improving, or "".
 
-    scores: that of dev after each epoch. decays: whether the learning rate falls towards the last epoch, so that dev is
-    expected to be best there. On 60 sentences of the toy corpus, 30 epochs are 90 updates of the weights by
-    default, and dev F1 is 7.1; with 100 epochs it is 44.4, and with batches of 64 tokens 47.2. The hint names as many
-    epochs as `FEW_UPDATES` updates take.
+    scores: that of dev after each epoch, at most 1. decays: whether the learning rate falls towards the last epoch, so
+    that dev is expected to be best there. score: the name of the score. sentence: mean number of tokens of a sentence
+    in train, below which no batch is proposed. On 60 sentences of the toy corpus, 30 epochs are 90 updates of the
+    weights by default, and dev F1 is 7.1; with 100 epochs it is 44.4, and with batches of 64 tokens 47.2. The hint
+    names as many epochs as `FEW_UPDATES` updates take.
     """
     epochs = len(scores)
-    if updates >= FEW_UPDATES or ((decays or best_epoch < epochs) and max(scores) >= NOTHING):
+    improved_last = best_epoch == epochs and not decays and max(scores) < 1
+    if updates >= FEW_UPDATES or not (improved_last or max(scores) < NOTHING):
         return ""
     updates -= updates % 10 ** max(0, len(str(updates)) - 2)  # so that the hints of a row's seeds are one
     size = next((name for name in ("tokens", "sentences") if name in batches), None)
-    smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
+    fewer = max(ceil(sentence) if size == "tokens" else 1, batches[size] // 8) if size else 0
+    smaller = (
+        f", or smaller batches, such as batches.{size}={fewer}" if size and fewer < batches[size] else ""
+    )
+    more = ceil(epochs * FEW_UPDATES / updates)
     return (
-        f"only about {updates:,} weight updates, and dev is best at the last epoch or below {100 * NOTHING:g}: "
-        f"set more epochs, such as trainer.max_epochs={ceil(epochs * FEW_UPDATES / updates)}{smaller}"
+        f"only about {updates:,} weight updates, and dev {score} is best at the last epoch or below "
+        f"{100 * NOTHING:g} %: set more epochs, such as trainer.max_epochs={more}{smaller}"
     )

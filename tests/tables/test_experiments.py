@@ -11,6 +11,7 @@ from toy_rows import TABLE, TEST, TOY, finish, page_of
 from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.config.row_settings import joined
 from ner_experiments.experiment_data import Fingerprints
+from ner_experiments.main import cli
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.store import Archive, in_output_dir
@@ -51,7 +52,9 @@ def test_a_run_whose_folder_only_looks_right_does_not_count(here: str) -> None:
     assert not in_output_dir(Fingerprints())(experiment.cfg, "")
 
 
-def test_a_row_whose_files_have_changed_names_its_own_run(tmp_path: Path, here: str) -> None:
+def test_a_row_whose_files_have_changed_names_its_own_run(
+    tmp_path: Path, here: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, word in (("train", "Ann"), ("a", "Bob"), ("b", "Eve")):
         (tmp_path / f"{name}.conll").write_text(f"{word} B-PER\n\n")
     files = [f"data.files.{split}={tmp_path}/train.conll" for split in ("train", "dev")]
@@ -66,6 +69,8 @@ def test_a_row_whose_files_have_changed_names_its_own_run(tmp_path: Path, here: 
         message = f"{folder} read other files: their checksum was {checksum}, now it is "
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
             in_output_dir(Fingerprints())(compose(row), "")
+        assert cli(["table", "--over", *row]) == 0
+        assert f"has these settings.\nall: {message}" in capsys.readouterr().err
 
 
 def test_only_what_is_unfinished_is_left_to_do(page: Page, here: str) -> None:
