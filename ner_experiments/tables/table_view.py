@@ -350,7 +350,7 @@ def strip_plot(rows: Sequence[Result]) -> list[str]:
     def column(value: float) -> int:
         return round((width - 1) * (value - low) / (high - low))
 
-    lines = []
+    lines, cut = [], False
     for row in rows:
         ours, cells = row.measured, [" "] * (width + 2)
         assert ours is not None
@@ -362,12 +362,11 @@ def strip_plot(rows: Sequence[Result]) -> list[str]:
         for score in row.scores.values():
             cells[column(score) + 1] = "o" if cells[column(score) + 1] not in "|O" else "O"
         lines.append(f"{row.row.label:<{room}} {''.join(cells)} {ours.mean:.2f}")
+        cut |= cells[0] == "<" or cells[-1] == ">"
     axis = f"{low:.2f}".ljust(width - len(f"{high:.2f}")) + f"{high:.2f}"
-    return [
-        *lines,
-        f"{'':<{room}}  {axis}",
-        f"{'':<{room}}  o: one seed; |: mean; O: both; [-]: 95 % t-interval",
-    ]
+    legend = ["o: one seed; |: mean; O: both; [-]: 95 % t-interval"]
+    legend += ["< or >: the interval goes beyond the axis"] * cut
+    return [*lines, *(f"{'':<{room}}  {line}" for line in (axis, *legend))]
 
 
 def numbered(page: Page) -> list[tuple[int, Result]]:

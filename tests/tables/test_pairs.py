@@ -270,6 +270,8 @@ def test_no_seed_is_hidden_behind_the_mean_or_the_end_of_an_interval() -> None:
     assert first.split() == [long, f"<o{11 * '-'}O{10 * '-'}o>", "5.00"]
     assert second.split() == [other, "O", "7.00"]
     assert max(map(len, lines[:2])) <= 76  # and an indent of 4
+    assert lines[-1].strip() == "< or >: the interval goes beyond the axis"
+    assert lines[-2:-1] == strip_plot(rows[1:])[-1:]  # the legend of a plot that no interval leaves
 
 
 def test_a_single_score_is_not_drawn() -> None:
