@@ -23,7 +23,7 @@ from ner_experiments.runs.progress import PROGRESS_FILE
 from ner_experiments.runs.provenance import commit
 from ner_experiments.runs.store import is_row
 from ner_experiments.tables import spec, sweeps
-from ner_experiments.tables.experiments import output_dir
+from ner_experiments.tables.experiments import counts, output_dir
 from ner_experiments.utils.arguments import interval
 
 FOLDER = "report"
@@ -118,7 +118,10 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
     else:
         recorded = [*sweeps.recorded(outputs)] if outputs else []
         tables = [*recorded, *map(spec.load, spec.names())]
-    found = entries.entries(arguments.results, outputs, tables, overrides, only=bool(names))
+    restricted = everything_asked and any(map(counts, overrides))
+    found = entries.entries(
+        arguments.results, outputs, tables, overrides, only=bool(names) or restricted, measured=restricted
+    )
     if progress is not None:
         stamp = ""  # the plain pages are written at the end, even if no file has changed since
         followed = [it.page.table for it in found if it.is_own or names]  # of all tables, most are never run
@@ -130,10 +133,10 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
     searches = search_page.find(outputs) if outputs and (everything_asked or searched) else []
     if chosen or (everything_asked and outputs):
         reuse = "any" if chosen else resolved(tuple(overrides))["runtime"]["reuse"]
-        found += own_runs.own_entries(outputs or folder, found, reuse, chosen)
-    if not everything_asked:
+        found += own_runs.own_entries(outputs or folder, found, reuse, chosen, overrides)
+    if restricted or not everything_asked:
         searches = [each for each in searches if each.search.name in searched]
-    results = arguments.results if everything_asked else None
+    results = arguments.results if everything_asked and not restricted else None
     return write_report(found, results, output, commit(), searches, stamp)
 
 

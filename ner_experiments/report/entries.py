@@ -130,12 +130,13 @@ def entries(
     overrides: Sequence[str] = (),
     *,
     only: bool = False,
+    measured: bool = False,
 ) -> list[Entry]:
     """Entries of the tables, in their order; for each table, the paper's settings first.
 
     `overrides` are those with which the runs under `outputs` were made; with `only`, runs of other settings are left
-    out. If the overrides do not fit one of several tables, a warning says so, and the others go on. ValueError or
-    OSError as `pages`.
+    out, and with `measured` tables without a run of these settings. If the overrides do not fit one of several tables,
+    a warning says so, and the others go on. ValueError or OSError as `pages`.
     """
     archived = in_results(results)
     entries: list[Entry] = []
@@ -147,9 +148,13 @@ def entries(
             if len(tables) == 1:
                 raise
             log.warning("runs with these overrides are left out of a table: %s", error)
+            if measured:
+                continue
             found, asked = pages(table, archived, None), []
         if not table.is_sweep:
             found = of_settings(table, asked, found)
+        if measured:
+            found = [] if table.command else [it for it in found if it.has_runs]
         entries += map(Entry, found)
     return entries
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.config.row_settings import flat, varying
+from ner_experiments.config.compose import compose
+from ner_experiments.config.identity import as_numbers, counted
+from ner_experiments.config.row_settings import flat, key, varying
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run, by_seed
 from ner_experiments.runs.store import finished_runs, intact
+from ner_experiments.tables.experiments import counts
 from ner_experiments.tables.origin import Origin
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
@@ -60,11 +63,16 @@ class Group:
 
 
 def own_entries(
-    outputs: Path, tables: Sequence[Entry], reuse: str = "unchanged", chosen: Sequence[Path] = ()
+    outputs: Path,
+    tables: Sequence[Entry],
+    reuse: str = "unchanged",
+    chosen: Sequence[Path] = (),
+    overrides: Sequence[str] = (),
 ) -> list[Entry]:
     """Entries of all run folders in `outputs`, at any depth, that were scored on test and are in none of the tables.
 
     chosen: folders of runs, of rows or of folders of rows, to take the runs from instead; ValueError if one has none.
+    overrides: settings that the runs must have.
     Damaged runs are left out with a warning, and so are runs whose code has changed since, unless `reuse` is "any".
     """
     if empty := next((it for it in chosen if not any(finished_runs(it, below=True))), None):
@@ -76,6 +84,7 @@ def own_entries(
         for run in finished_runs(folder, below=True)
         if "test" in run.metrics and run.folder.resolve() not in in_tables
     )
+    asked = asked_settings(overrides)
     groups: list[Group] = []
     for run in intact(others):
         try:
@@ -88,10 +97,31 @@ def own_entries(
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
             continue
+        if asked.items() - dict(flat_texts(settings)).items():
+            continue
         rows = run.folder.absolute().parents[1]
         within = rows.is_relative_to(top := outputs.absolute())
         add_to_group(groups, run, settings, str(top.name / rows.relative_to(top)) if within else rows.name)
     return [own_entry(group) for group in groups]
+
+
+def asked_settings(overrides: Sequence[str]) -> dict[str, str]:
+    """The settings that overrides choose, by their dotted names: those that they name, and all that they change."""
+    typed = [item for item in overrides if counts(item)]
+    if not typed:
+        return {}
+    default, wanted = (dict(flat_texts(counted(compose(items)))) for items in ((), typed))
+    names = [key(item).replace("/", ".") for item in typed]
+    return {
+        name: value
+        for name, value in wanted.items()
+        if default.get(name) != value or any(f"{name}.".startswith(f"{it}.") for it in names)
+    }
+
+
+def flat_texts(settings: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """Each setting by its dotted name, as text."""
+    return ((name, str(value)) for name, value in flat(as_numbers(settings)))
 
 
 def add_to_group(groups: list[Group], run: Run, settings: dict[str, Any], place: str) -> None:

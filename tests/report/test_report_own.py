@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from in_process import Ner
+from places import RESULTS
 from toy_rows import TOY, finish
 
 from ner_experiments.config.compose import jobs
@@ -154,3 +155,23 @@ def test_a_run_a_row_and_a_folder_of_rows_have_a_report_of_these_runs_alone(tmp_
         "none": "there is no such folder of runs",
     }.items():
         assert ner.error("report", str(outputs / name)) == f"{outputs / name}: {reason}\n"
+
+
+def test_overrides_leave_the_runs_with_these_settings_alone(
+    tmp_path: Path, ner: Ner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spec, "names", lambda: ["xor", "yang2020_table12"])  # all take minutes
+    outputs, site = tmp_path / "outputs", tmp_path / "site"
+    sweep(outputs, ["model=residual", "layers=2"], ["model=residual", "layers=3"], ["data.max_sentences=10"])
+
+    def shown(*overrides: str) -> tuple[int, list[str]]:
+        """The number of pages of rows and, without their hashes, the names of the pages of tables."""
+        ner("report", *overrides, "--runs", str(outputs), "--results", str(RESULTS), "--output", str(site))
+        rows = {*site.glob("runs-*.html")}
+        others = {*site.glob("*.html")} - rows - {site / "index.html", *site.glob("*-pairs-*.html")}
+        return len(rows), sorted(path.name.partition("_")[0] for path in others)
+
+    assert shown("data=toy_zh", "data.sentences={train: 20, dev: 5, test: 30}") == (2, ["runs"])
+    assert shown(*TOY, "model=residual", "layers=3") == (1, ["runs"])
+    assert shown(*TOY, "model=bilstm", "data.max_sentences=10") == (1, ["runs"])
+    assert shown("data=weibo", "trainer.max_epochs=3") == (8, ["yang2020"])
