@@ -37,6 +37,11 @@ NAMES = {
     BOTH: "wrong type and boundary",
 }
 """The name of each kind of error for readers, in the order in which sentences are shown."""
+ERRORS_EXPLAINED = {
+    "mentions": "an error is a missing or a spurious mention; a wrong boundary or type counts as both.",
+    "tags": "an error is a wrong tag. Wrong tags are marked.",
+}
+"""What is counted in a sentence, by task, as the end of a sentence on means over runs."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,14 @@ from ner_experiments.analysis import row_errors
 from ner_experiments.analysis.disagreements import Agreement
 from ner_experiments.analysis.error_grids import error_grids
 from ner_experiments.analysis.row_errors import RowErrors, RowPair, explain_intervals
-from ner_experiments.analysis.sentences import NAMES, WrongSentence, by_kind, of_cases, types_of
+from ner_experiments.analysis.sentences import (
+    ERRORS_EXPLAINED,
+    NAMES,
+    WrongSentence,
+    by_kind,
+    of_cases,
+    types_of,
+)
 from ner_experiments.comparison.arguments import add_file_arguments, scored_files
 from ner_experiments.utils.arguments import at_least
 from ner_experiments.utils.text import as_json
@@ -84,7 +91,8 @@ def wrong_parts(wrong: Sequence[WrongSentence], most: int) -> list[str | Sentenc
     found |= {f"Further ones: {NAMES[it]}": of_kind for it, of_kind in by_kind(wrong[most:], most).items()}
     for title, sentences in found.items():
         if sentences:
-            parts += [f"### {title}", *(it.shown(types) for it in sentences)]
+            explained = [] if parts else [f"Means over runs; {ERRORS_EXPLAINED[wrong[0].task]}"]
+            parts += [f"### {title}", *explained, *(it.shown(types) for it in sentences)]
     return parts
 
 

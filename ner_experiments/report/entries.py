@@ -147,9 +147,9 @@ def entries(
         except (ValueError, OSError) as error:
             if len(tables) == 1:
                 raise
-            log.warning("runs with these overrides are left out of a table: %s", error)
-            if measured:
+            if measured:  # its runs are own runs then
                 continue
+            log.warning("runs with these overrides are left out of a table: %s", error)
             found, asked = pages(table, archived, None), []
         if not table.is_sweep:
             found = of_settings(table, asked, found)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ner_experiments.analysis.row_errors import RowErrors
-from ner_experiments.analysis.sentences import NAMES, by_kind, types_of, with_sentences
+from ner_experiments.analysis.sentences import ERRORS_EXPLAINED, NAMES, by_kind, types_of, with_sentences
 from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, dev_and_loss_curves, line_plot
 from ner_experiments.report.site import Section
 from ner_experiments.runs import artifacts
@@ -21,10 +21,6 @@ MAX_SENTENCES = 50
 """Number of sentences shown that have most errors."""
 MAX_OF_KIND = 20
 """Number of further sentences shown with each kind of error."""
-ERRORS_EXPLAINED = {
-    "mentions": "an error is a missing or a spurious mention.",
-    "tags": "an error is a wrong tag. Wrong tags are marked.",
-}
 GRADIENTS = (
     ("Gradient of each part's weights", "weights", "norm"),
     ("Gradient of each layer's output", "layer", "norm"),

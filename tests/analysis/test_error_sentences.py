@@ -69,6 +69,7 @@ def test_a_single_run_has_its_sentences_with_errors(
     assert cli(["errors", str(toy_run), "--sentences", "3"]) == 0
     printed = capsys.readouterr().out
     assert f"### Sentences with errors: {len(wrong)}, those with most first\n" in printed
+    assert printed.count("a wrong boundary or type counts as both.\n") == 1
     assert cli(["errors", str(toy_run), "--sentences", "3", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     first, *others = row["sentences"]
