@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -262,7 +262,10 @@ def archive(arguments: argparse.Namespace) -> Path:
 
 
 def requested(arguments: argparse.Namespace) -> tuple[Table, list[str]]:
-    return sweeps.requested(arguments.items, output_overrides(arguments), unrecorded=arguments.over)
+    table, overrides = sweeps.requested(
+        arguments.items, output_overrides(arguments), unrecorded=arguments.over
+    )
+    return (replace(table, seeds=()) if arguments.over else table), overrides  # of all finished runs
 
 
 def output_overrides(arguments: argparse.Namespace) -> list[str]:

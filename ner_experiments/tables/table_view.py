@@ -24,7 +24,7 @@ from ner_experiments.tables.looks import Decision, decide
 from ner_experiments.tables.origin import origin, remarks_on_code
 from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
-from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.scores import Page, Result, groups, named_seeds
 from ner_experiments.tables.sweep_registration import Standing, standing
 from ner_experiments.utils.text import listed
 from ner_experiments.view import cells, pages
@@ -97,8 +97,15 @@ class TableView:
 
     @cached_property
     def verdict(self) -> str:
-        """Verdicts on the pairs of a sweep's rows, and a sentence if not all rows are on one test set."""
+        """Verdicts on the pairs of a sweep's rows, and a sentence on seeds that it lacks, and on several test sets."""
         parts = [verdict_text(self.pairs)] if self.pairs else []
+        table = self.page.table
+        seeds = {seed for result in self.page.results for seed in result.runs}
+        if self.pairs and table.seeds and not table.looks and (more := sorted(seeds - {*table.seeds})):
+            parts.append(
+                f"{named_seeds(more).capitalize()} counted too, though not of the recorded sweep: the p values assume "
+                "that seeds were not added because of scores."
+            )
         if (number := len(groups(self.page.results))) > 1:
             parts.append(
                 f"The rows were scored on {number} test sets; rows on different ones are not compared."

@@ -232,6 +232,14 @@ def test_finished_runs_that_were_no_sweep_are_collected_on_request(
     ]
 
 
+def test_the_answer_names_seeds_that_were_run_outside_the_sweep(finished: spec.Table, ner: Ner) -> None:
+    assert "though not of the recorded sweep" not in ner.json("table", "layers")["verdict"]
+    finish([*FIXED, "layers=3", "output_dir=outputs"], 3, 1)
+    verdict = ner.json("table", "layers")["verdict"]
+    assert "Seed 3 counted too, though not of the recorded sweep: the p values assume that" in verdict
+    assert "though not of" not in ner.json("table", "--over", *FIXED, "layers=2,3")["verdict"]
+
+
 def test_a_damaged_record_does_not_hide_the_others(finished: spec.Table, ner: Ner) -> None:
     Path("outputs/sweeps/broken.yaml").write_text("rows: [", encoding="utf-8")
     assert ner.json("table", *SWEEP)["name"] == "layers"
