@@ -204,7 +204,10 @@ def registered_verdict(it: Outcome) -> str:
     printed = (
         " (the printed difference, which the claim takes for chance)" if it.claim.direction == "equal" else ""
     )
-    return f"{it.verdict}{printed if it.difference else ''}{only}{f': {it.reason}' if it.reason else ''}"
+    hair = ", by less than the rounding of the paper's scores" if it.within_rounding else ""
+    return (
+        f"{it.verdict}{hair}{printed if it.difference else ''}{only}{f': {it.reason}' if it.reason else ''}"
+    )
 
 
 def not_run(it: Replication, results: Path) -> str:

@@ -51,6 +51,8 @@ RegisteredVerdict = Literal[
 ]
 FEWEST_FOUND = 30
 """Number of found mentions below which a score decides nothing."""
+ROUNDING = 0.01
+"""Points by which the difference of two printed scores may be off, each of them rounded to hundredths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,12 @@ class Outcome:
     sentences_only: bool | None = None
     secondary: Mapping[str, Difference] = field(default_factory=dict)
 
+    @property
+    def within_rounding(self) -> bool:
+        """Whether the paper's difference is outside our interval by no more than its scores are rounded."""
+        known = self.verdict in ("smaller", "larger")
+        return known and not size_of(self.difference, self.claim.published, by=ROUNDING)
+
     def record(self) -> dict[str, Any]:
         """Its values by name, as in `ner-experiments register --json`. Differences are in points."""
         return contrast_record(self.claim, self.difference) | {
@@ -80,6 +88,7 @@ class Outcome:
             "margin": self.claim.source.smallest_effect,
             "verdict": self.verdict,
             "reason": self.reason,
+            "within_rounding": self.within_rounding,
             "p_adjusted": self.p_adjusted,
             "p_over_all_papers": self.p_over_all,
             "on_these_test_sentences_only": self.sentences_only,

@@ -141,12 +141,12 @@ def contrast_record(claim: Claim, ours: Difference | None) -> dict[str, Any]:
     }
 
 
-def size_of(ours: Difference | None, published: float | None) -> Size:
-    """Whether our difference is smaller or larger than the paper's, by an interval that leaves the paper's out."""
+def size_of(ours: Difference | None, published: float | None, *, by: float = 0.0) -> Size:
+    """Whether our difference is smaller or larger than the paper's, which is more than `by` outside our interval."""
     if ours is None or ours.low is None or ours.high is None or not published:
         return ""
     low, high = (ours.low, ours.high) if published > 0 else (-ours.high, -ours.low)
-    return "smaller" if abs(published) > high else "larger" if abs(published) < low else ""
+    return "smaller" if abs(published) - by > high else "larger" if abs(published) + by < low else ""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from in_process import Ner
 from places import RESULTS, ROOT
 
 from ner_experiments.main import cli
-from ner_experiments.tables import claims, claims_page, registered
+from ner_experiments.tables import claims, claims_page, registered, registration
 from ner_experiments.tables.registered import Replication
 
 LEDGER = claims.read(RESULTS / claims.FILE)
@@ -119,3 +119,25 @@ def test_a_difference_that_a_missing_test_may_still_decide_is_no_such_difference
     ours = registered.Difference(0.1, low=0.01, high=0.19, p=0.03)
     assert registered.verdict_of(test, ours, 0.2, unsettled=True) == "undecided"
     assert registered.verdict_of(test, ours, 0.2) == "no such difference"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict", "within"),
+    [
+        (0.32, 0.488, "smaller", True),
+        (0.32, 0.47, "smaller", False),
+        (0.495, 0.6, "larger", True),
+        (0.32, 0.5, "replicates", False),
+    ],
+)
+def test_a_difference_outside_by_the_rounding_of_the_papers_scores_is_remarked(
+    low: float, high: float, verdict: registered.RegisteredVerdict, within: bool
+) -> None:
+    """The paper has 94.13 and 93.64, which may be 94.125 and 93.645."""
+    family = registration.read(RESULTS / registration.FILE, LEDGER)
+    (claim,) = (it for each in family for it in each.tests if it.id == "huang-crf-on-bilstm-chunks")
+    ours = registered.Difference((low + high) / 2, low=low, high=high, p=0.0001)
+    assert registered.verdict_of(claim, ours, 0.01) == verdict
+    outcome = registered.Outcome(claim=claim, verdict=verdict, difference=ours)
+    assert outcome.within_rounding == within
+    assert ("rounding" in claims_page.registered_verdict(outcome)) == within
