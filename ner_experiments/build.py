@@ -25,9 +25,10 @@ from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
 from ner_experiments.experiment_data import DENSE, corpus_of, make_encoder
 from ner_experiments.modules.decoding import Decoder, Scores, Tags
 from ner_experiments.modules.lookup import set_sparse
-from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
+from ner_experiments.runs.artifacts import CODE, CONFIG, ENCODER, WEIGHTS, read_config
+from ner_experiments.runs.code import other_tags
 from ner_experiments.runs.predictions import units
-from ner_experiments.runs.run import open_run
+from ner_experiments.runs.run import log_once, open_run
 from ner_experiments.tagger import Architecture, Tagger
 from ner_experiments.utils.files import atomic_write, write_json
 from ner_experiments.utils.text import printable, read_json_object
@@ -164,6 +165,8 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
 
 def load_with_config(folder: Path, cfg: DictConfig) -> tuple[Tagger, Encoder]:
     """As `load`, given the content of its config.yaml, which is slow to read."""
+    if changed := other_tags(folder / CODE, cfg):
+        log_once(f"{folder}: {changed}, by which its weights may give other tags than those that were scored")
     with as_value_error(f"{folder / CONFIG}: expected the settings of the inputs"):
         encoder = make_encoder(cfg)
     path = folder / ENCODER

@@ -242,8 +242,28 @@ def _outdated(record: bytes) -> str:
         code = dict(json_object(record.decode()))
     except ValueError:
         return NOT_RECORDED
-    changed = [name for name, then in code.items() if getattr(module_named(name), "digest", "") != then]
-    return f"{_shown(changed)} {'have' if changed[1:] else 'has'} changed since" if changed else ""
+    return _changed(
+        [name for name, then in code.items() if getattr(module_named(name), "digest", "") != then]
+    )
+
+
+def _changed(names: Sequence[str]) -> str:
+    return f"{_shown(names)} {'have' if names[1:] else 'has'} changed since" if names else ""
+
+
+def other_tags(path: Path, cfg: DictConfig) -> str:
+    """Why a tagger of the run with this code.json may give other tags now, as `outdated`.
+
+    The code that a tagger of its config executes counts, and not that of training. Empty without a code.json.
+    """
+    from ner_experiments.config.identity import counted  # as in `code_of`
+    from ner_experiments.config.safe_yaml import targets
+
+    if not path.is_file():
+        return ""
+    used = dict(_closure(tuple(sorted(str(name) for _, name in targets(counted(cfg))))))
+    record = recorded(path)
+    return _changed([name for name, now in used.items() if record.get(name, now) != now])
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -211,33 +211,46 @@ def in_output_dir(fingerprint: Callable[[DictConfig], str]) -> FindRuns:
 
 
 def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:
-    """The runs whose code is as it was, preceded by the others if `reuse` is "any".
+    """The runs whose code is as it was, preceded by the others, the newest last, if `reuse` is "any".
 
-    Otherwise a warning names those that are left out. Raises ValueError if these are all.
+    A warning names others that count, or that are left out. Raises ValueError if all would be left out.
     """
-    earlier = [run for run in runs if run.outdated]
+    earlier = sorted((run for run in runs if run.outdated), key=finished_at)
     present = [run for run in runs if not run.outdated]
+    if not earlier:
+        return present
     if reuse == "any":
-        return [*earlier, *present]
-    if earlier:
-        first, number = earlier[0], len(earlier)
-        others = f" and {number - 1} other run{'s' * (number > 2)}" if number > 1 else ""
-        reason = f"{first.outdated}; runtime.reuse=any counts such runs"
-        if not present:
-            # the same for all rows, so that a table says it once
-            raise ValueError(f"runs by other code: {reason}")
-        log_once(f"left out: {first.folder}{others}: {reason}")
+        counted = [*by_seed([*earlier, *present]).values()]
+        if others := [run for run in counted if run.outdated]:
+            log_once(f"counted, as runtime.reuse=any: {and_others(others)}: {others[0].outdated}")
+        return counted
+    reason = f"{earlier[0].outdated}; runtime.reuse=any counts such runs"
+    if not present:
+        # the same for all rows, so that a table says it once
+        raise ValueError(f"runs by other code: {reason}")
+    log_once(f"left out: {and_others(earlier)}: {reason}")
     return present
 
 
+def and_others(runs: Sequence[Run]) -> str:
+    """The folder of the first, and the number of the others."""
+    more = len(runs) - 1
+    return f"{runs[0].folder}{f' and {more} other run' if more else ''}{'s' * (more > 1)}"
+
+
+def finished_at(run: Run) -> float:
+    """When its metrics.json was written, in seconds."""
+    return (run.folder / METRICS_FILE).stat().st_mtime
+
+
 def by_other_code(cfg: DictConfig, identity: str) -> Run | None:
-    """A finished run of this identity and the config's seed that is not of the present code; None without one."""
+    """The last finished run of this identity and the config's seed that is not of the present code, if there is one."""
     same = (
         run
         for run in candidates(cfg)
         if (run.metrics["identity"], run.metrics["seed"]) == (identity, cfg.seed)
     )
-    return next((run for run in intact(same) if run.outdated), None)
+    return max((run for run in intact(same) if run.outdated), key=finished_at, default=None)
 
 
 # Archived runs

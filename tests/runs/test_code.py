@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ner_experiments import build
 from ner_experiments.config import config_dirs, safe_yaml
 from ner_experiments.config.choices import merged
 from ner_experiments.config.compose import compose
@@ -183,6 +184,13 @@ def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
     (said,) = [it for it in caplog.messages if it.startswith(first["folder"]) and "trained again" in it]
     assert "own_encoders/late.py has changed since" in said
     assert train(cfg)["folder"] == second["folder"]
+    caplog.clear()
+    build.load(Path(second["folder"]))
+    assert not caplog.messages
+    build.load(Path(first["folder"]))
+    (said,) = caplog.messages
+    assert said.startswith(first["folder"])
+    assert "late.py has changed since, by which its weights may give other tags" in said
 
     edit(own / "own_encoders/late.py", "torch.relu(x)  # better?", "torch.tanh(x)")  # as it was
     assert train(cfg)["folder"] == first["folder"]
@@ -190,7 +198,7 @@ def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
     edit(own / "own_encoders/late.py", "torch.tanh(x)", "torch.sin(x)")
     caplog.clear()
     reused = train(merged([*TINY, "runtime.reuse=any", f"output_dir={tmp_path}/outputs"]))
-    assert reused["folder"] in (first["folder"], second["folder"])
+    assert reused["folder"] == second["folder"]  # the last of them
     assert "reused, as runtime.reuse=any" in caplog.text
 
     for folder in map(Path, (first["folder"], second["folder"])):  # as if they had been interrupted
@@ -238,6 +246,13 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
     (said,) = [text for text in TableView(page).notes if "different code" in text]
     assert "mixes runs of different code" in said
     assert "own_encoders/sizes.py" in said
+
+    edit(own / "own_encoders/sizes.py", "3", "4")
+    (result,) = collect(table, [place, "runtime.reuse=any"]).results
+    assert result.runs[1].folder == Path(third["folder"])  # the last of other code
+    assert "counted, as runtime.reuse=any: " in caplog.text
+    planned = [status.planned_run("mine", merged([*TINY, "seed=1", "runtime.reuse=any", place]))]
+    assert [it.folder for it in status.sweep_statuses(planned, tmp_path / "outputs")] == [third["folder"]]
 
 
 def test_a_record_from_anywhere_is_read_as_data(own: Path, tmp_path: Path) -> None:
