@@ -18,6 +18,7 @@ from chromium import (
     opened,
 )
 from hostile_pages import HOSTILE, page_of_pairs, report_of_runs
+from PIL import Image
 from places import RESULTS
 from playwright.sync_api import Page
 
@@ -189,24 +190,30 @@ def test_tables_are_sorted_by_click_and_by_keyboard(report: Path, browser: Brows
         assert means[-1] == 33.71
 
 
-def test_tables_and_plots_are_saved(report: Path, browser: Browser) -> None:
-    def saved(name: str) -> tuple[str, str]:
+def test_tables_and_plots_are_saved(report: Path, browser: Browser, tmp_path: Path) -> None:
+    def saved(label: str) -> Path:
         with page.expect_download() as download:
-            page.get_by_label(name).or_(page.get_by_text(name)).first.click()
-        return download.value.suggested_filename, download.value.path().read_text(encoding="utf-8")
+            page.get_by_label(label).first.click()
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        return path
 
     with browser.page(report / WEIBO) as (page, _):
         page.wait_for_selector("html[data-charts=ready]")
-        name, text = saved("Save as CSV: Number of BiLSTM layers")
-        assert name == "Number of BiLSTM layers, MSRA, test F1.csv"
-        rows = [*csv.reader(text.splitlines())]
+        path = saved("Save as CSV: Number of BiLSTM layers")
+        assert path.name == "Number of BiLSTM layers, MSRA, test F1.csv"
+        rows = [*csv.reader(path.read_text(encoding="utf-8").splitlines())]
         shown = page.locator("table").first.locator("tr")
         assert rows[1] == shown.nth(1).locator("th, td").all_inner_texts()
         assert len(rows) == shown.count()
-        page.get_by_title("Click to view actions").first.click()
-        name, text = saved("Save as SVG")
-        assert name == "test F1 by layers.svg"
-        assert text.startswith("<svg")
+        path = saved("Save as SVG: test F1 by layers")
+        assert path.name == "test F1 by layers.svg"
+        picture = path.read_text(encoding="utf-8")
+        assert "var(" not in picture
+        for text in ("layers", "stacked, published"):
+            assert f">{text}</text>" in picture
+        path = saved("Save as PNG: test F1 by layers")
+        assert len({*Image.open(path).convert("RGB").getdata()}) > 50  # text and lines in colors
 
 
 def test_tables_are_filtered_by_text_paper_and_state(report: Path, browser: Browser) -> None:

@@ -66,19 +66,43 @@ function csv(table) {
   return [...table.rows].map((row) => [...row.cells].map((it) => quoted(it.innerText.trim())).join(",")).join("\r\n");
 }
 
-function savable(table) {
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function saveButton(kind, what, content) {
   const button = document.createElement("button");
   button.type = "button";
-  button.textContent = "CSV";
-  button.setAttribute("aria-label", `Save as CSV: ${table.caption.textContent}`);
-  button.addEventListener("click", () => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([csv(table), "\r\n"], {type: "text/csv"}));
-    link.download = `${table.caption.firstElementChild.firstChild.textContent}.csv`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  });
-  table.caption.firstElementChild.append(" ", button);
+  button.className = "save";
+  button.textContent = kind;
+  button.setAttribute("aria-label", `Save as ${kind}: ${what}`);
+  button.addEventListener("click", async () => save(await content(), `${what}.${kind.toLowerCase()}`));
+  return button;
+}
+
+function savable(table) {
+  const caption = table.caption.firstElementChild, text = () => new Blob([csv(table), "\r\n"], {type: "text/csv"});
+  caption.append(" ", saveButton("CSV", caption.textContent, text));
+}
+
+// A plot as it is shown: with the colours that stand behind their names, on the page's.
+async function svg(view) {
+  const style = getComputedStyle(document.documentElement);
+  const text = (await view.toSVG()).replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+  return text.replace(/(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${style.getPropertyValue("--paper").trim()}"/>`);
+}
+
+async function png(view) {
+  const image = new Image(), canvas = document.createElement("canvas");
+  image.src = `data:image/svg+xml,${encodeURIComponent(await svg(view))}`;
+  await image.decode();
+  [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done) => { canvas.toBlob(done); });
 }
 
 // Each control with data-key keeps those items whose data-KEY has its value among its words; the search, its text.
@@ -152,10 +176,13 @@ function charts() {
     if (!panel) return;
     waiting.delete(box);
     near.unobserve(box);
-    const actions = {export: true, source: false, compiled: false, editor: false};
-    const downloadFileName = box.closest("figure").querySelector("figcaption").textContent;
-    const options = {ast: true, actions, downloadFileName, renderer: "svg", logLevel: 1, config};
-    begun.push(vegaEmbed(box, fitted(panel, box.clientWidth), options).then(() => { box.style.minHeight = ""; }));
+    const options = {ast: true, actions: false, renderer: "svg", logLevel: 1, config};
+    const name = box.closest("figure").querySelector("figcaption").textContent;
+    begun.push(vegaEmbed(box, fitted(panel, box.clientWidth), options).then(({view}) => {
+      const picture = async () => new Blob([await svg(view)], {type: "image/svg+xml"});
+      box.append(saveButton("SVG", name, picture), " ", saveButton("PNG", name, () => png(view)));
+      box.style.minHeight = "";
+    }));
   };
   const near = new IntersectionObserver(
     (entries) => entries.filter((it) => it.isIntersecting).forEach((it) => draw(it.target)), {rootMargin: "400px"});
