@@ -71,13 +71,14 @@ class Page:
 
     @property
     def needs(self) -> list[str]:
-        """Names of the data that rows without runs would read, except what a run in its own folder has read.
+        """Names of the data that rows which were not run would read, except what a run in its own folder has read.
 
         What archived runs have read does not count, since it may not be on this machine.
         """
         here = [it for it in self.results if any(not run.archived for run in it.runs.values())]
         available = {name for it in here for name in it.reads}
-        wanted = dict.fromkeys(name for it in self.results if it.measured is None for name in it.reads)
+        not_run = [it for it in self.results if it.measured is None and not it.missing]
+        wanted = dict.fromkeys(name for it in not_run for name in it.reads)
         return [name for name in wanted if name not in available]
 
 

@@ -186,7 +186,7 @@ class TableView:
             number = "" if archived == len(result.runs) else f"{archived} "
             kept = f", {number}archived" if archived else ""
             return cells.score(result.measured) + cells.figures(result.also()) + kept
-        return "not run" if result.reads else ""
+        return "not counted" if result.missing else "not run" if result.reads else ""
 
     @cached_property
     def has_both_origins(self) -> bool:

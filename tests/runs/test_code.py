@@ -224,6 +224,7 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
     (result,) = page.results
     assert not result.runs
     assert "own_encoders/sizes.py has changed since; runtime.reuse=any counts such runs" in result.missing
+    assert (TableView(page).measured(result), page.needs) == ("not counted", [])
     show_table(page, of_a_table=False)
     assert capsys.readouterr().out == f"not counted: {result.missing}\n"
 
