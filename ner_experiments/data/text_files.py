@@ -31,6 +31,7 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks of UTF-16."""
 CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """A character of Chinese or Japanese."""
+_IN_LATIN = re.compile(f"[A-Za-z](?={CJK.pattern})|{CJK.pattern}(?=[A-Za-z])")
 _BLANK = re.compile(r"^[ \t]+$", re.MULTILINE)
 
 
@@ -204,7 +205,10 @@ def guessed_encoding(paths: Iterable[Path]) -> str:
         if codec != "gb18030":
             return codec
         foreign = [c for c in chain.from_iterable(texts) if c > "\x7f"]
-        if sum(map(bool, map(CJK.match, foreign))) > 0.8 * len(foreign):
+        beside_letters = sum(
+            len(_IN_LATIN.findall(it)) for it in texts
+        )  # the ö of Köln in cp1252 would be, too
+        if sum(map(bool, map(CJK.match, foreign))) > 0.8 * len(foreign) > 1.6 * beside_letters:
             return codec
     return "latin-1"
 

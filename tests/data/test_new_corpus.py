@@ -109,9 +109,11 @@ def test_weibo_and_characters_are_recognized(capsys: pytest.CaptureFixture[str])
     assert "predict splits text into these (tokens)" in out
 
 
-@pytest.mark.parametrize("codec", ["gb18030", "cp1252"])
-def test_other_encodings_are_found(codec: str) -> None:
-    word = {"gb18030": "中国", "cp1252": "Ré–è"}[codec]
+@pytest.mark.parametrize(
+    ("codec", "word"),
+    [("gb18030", "中国"), ("gb18030", "T恤中国"), ("cp1252", "Ré–è"), ("cp1252", "Köln-Übersee")],
+)
+def test_other_encodings_are_found(codec: str, word: str) -> None:
     config = new(*written(a=f"{word} B-LOC\n{word} O\n".encode(codec)))
     assert config["encoding"] == codec
 
