@@ -205,10 +205,9 @@ def guessed_encoding(paths: Iterable[Path]) -> str:
         if codec != "gb18030":
             return codec
         foreign = [c for c in chain.from_iterable(texts) if c > "\x7f"]
-        beside_letters = sum(
-            len(_IN_LATIN.findall(it)) for it in texts
-        )  # the ö of Köln in cp1252 would be, too
-        if sum(map(bool, map(CJK.match, foreign))) > 0.8 * len(foreign) > 1.6 * beside_letters:
+        chinese = sum(map(bool, map(CJK.match, foreign)))
+        in_latin = sum(len(_IN_LATIN.findall(it)) for it in texts)  # as what the ö of Köln is read as
+        if chinese > 0.8 * len(foreign) and in_latin < 0.5 * len(foreign):
             return codec
     return "latin-1"
 
