@@ -185,7 +185,7 @@ class LocalLauncher:
                     if packing.is_measuring and progress.has_ended_an_epoch(each.task.number):
                         packing.measure(each.task.number)
                 for each in [each for each in workers if each.is_done]:
-                    task, found = each.task, self.result(each)
+                    task, found = each.task, self.result(each, progress)
                     allocated = found.result.get("peak_memory_bytes", {}).get("device")
                     if packing.is_measuring and allocated and task.number not in progress.finished:
                         packing.measure(task.number, allocated)
@@ -269,7 +269,9 @@ class LocalLauncher:
         elif seconds > 60 * self.minutes + GRACE:
             each.stop(signal.SIGKILL)
 
-    def result(self, each: Worker) -> Outcome:
+    def result(self, each: Worker, progress: SweepProgress) -> Outcome:
+        if not each.outcome.exists() and (found := progress.result(each.task.number)):
+            return Outcome(each.task.job.overrides, found)
         if each.late and not each.outcome.exists():
             reason = f"stopped after {self.minutes:g} minutes; repeat the command to resume"
             return Outcome(each.task.job.overrides, failed=reason)

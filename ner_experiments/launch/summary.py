@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ner_experiments.config.row_settings import labels, shared
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import Outcome
-from ner_experiments.tables.experiments import counts
+from ner_experiments.tables.experiments import counts, experiments
 from ner_experiments.utils.terminal import draw, make_console
 from ner_experiments.utils.text import listed
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
+    from ner_experiments.tables.spec import Table
 
 
 NAMED = 3
@@ -38,10 +39,16 @@ def finished_runs(page: Page) -> Rows:
     }
 
 
-def show(jobs: Sequence[Outcome], finished: Rows | None = None) -> int:
+def shared_settings(table: Table, extra_overrides: Sequence[str]) -> list[str]:
+    """The settings that all rows of a table have."""
+    return [*filter(counts, shared([row.overrides for row in experiments(table, extra_overrides)]))]
+
+
+def show(jobs: Sequence[Outcome], finished: Rows | None = None, settings: Sequence[str] = ()) -> int:
     """Print the finished rows and the failed jobs; return how many failed.
 
-    finished: all finished runs of the sweep, shown in place of this command's if they include them.
+    finished: all finished runs of the sweep, shown in place of this command's if they include them, below the
+        `settings` of all of them.
     """
     console = make_console()
     overrides = [list(job.overrides) for job in jobs]
@@ -55,9 +62,8 @@ def show(jobs: Sequence[Outcome], finished: Rows | None = None) -> int:
         trained = {run["folder"]: run for runs in rows.values() for run in runs}
         rows = {label: [trained.get(run["folder"], run) for run in runs] for label, runs in finished.items()}
     if rows:
-        common = [
-            item for item in shared(overrides) if counts(item) or (item.startswith("seed=") and not recorded)
-        ]
+        own = [item for item in shared(overrides) if counts(item) or item.startswith("seed=")]
+        common = settings if recorded else own
         console.print(f"\n{' '.join(common)}", markup=False, highlight=False, soft_wrap=True)
         draw(results_table(rows), console)
         for hint in hints(rows):

@@ -9,7 +9,7 @@ import heapq
 import io
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -137,7 +137,9 @@ class SweepProgress:
     ) -> None:
         self.context.close()
         if kind is not None:
-            done = sum(status.state == DONE for status in self.statuses)
+            by_files = sweep_statuses(self.planned, self.output)  # some have ended while they were stopped
+            pairs = zip(self.statuses, by_files, strict=True)
+            done = sum(DONE in (status.state, found.state) for status, found in pairs)
             print(f"Ended with {done} of {len(self.statuses)} done.", file=self.stderr, flush=True)
 
     # What is printed
@@ -206,6 +208,11 @@ class SweepProgress:
             self.print(f"{row_and_seed(run.label, run.seed)} {text}")
             if len(self.planned) > 1:
                 self.print(self.counts())
+
+    def result(self, number: int) -> Mapping[str, Any] | None:
+        """The result of a job whose process died after the run was finished, such as while a logger ended; or None."""
+        (status,) = sweep_statuses([self.planned[number]], self.output)
+        return result_of(status) if status.state == DONE and number not in self.finished else None
 
     def look(self) -> None:
         """Read the files of the running jobs, unless they were read a moment ago."""
@@ -286,6 +293,20 @@ def save_reasons(outcomes: Sequence[Outcome], jobs: Sequence[Job]) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_write(path) as part:
                     part.write_text(f"{found.failed}\n", encoding="utf-8")
+
+
+def finished_results(jobs: Sequence[Job]) -> list[Outcome]:
+    """The outcomes of jobs by the files of their runs; empty unless all are finished."""
+    planned = [planned_run("", job.cfg) for job in jobs]
+    statuses = sweep_statuses(planned, Path(jobs[0].cfg.output_dir))
+    if {status.state for status in statuses} != {DONE}:
+        return []
+    return [Outcome(job.overrides, result_of(status)) for job, status in zip(jobs, statuses, strict=True)]
+
+
+def result_of(status: Status) -> dict[str, Any]:
+    """The result of `worker.run` for a finished run."""
+    return {"folder": status.folder, **read_metrics(Path(status.folder) / METRICS_FILE)}
 
 
 class Lines(io.TextIOBase):

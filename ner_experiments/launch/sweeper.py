@@ -19,7 +19,7 @@ from ner_experiments.config.job import CommandLine, Job
 from ner_experiments.config.row_settings import as_override
 from ner_experiments.launch import summary, worker
 from ner_experiments.launch.checks import check_jobs
-from ner_experiments.launch.sweep_progress import save_reasons
+from ner_experiments.launch.sweep_progress import finished_results, save_reasons
 from ner_experiments.launch.worker import Outcome
 from ner_experiments.tables import looks, registering, sweep_registration, sweeps
 from ner_experiments.tables.collecting import collect
@@ -86,14 +86,26 @@ def run(sweep: Sweep, launch: Launch) -> int:
     table = sweeps.add_to_record(table, sweep.output, sweep.seeds, sweep.looks)
     if sweep.looks:
         results = run_looks(replace(table, looks=tuple(sweep.looks)), sweep.extra_overrides, launch)
-    else:
-        jobs = sweep.jobs
-        if jobs is None:
-            jobs, finished = unfinished(table, sweep.extra_overrides, sweep.seeds)
-            print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
-        results = launch(named(table, jobs, sweep.extra_overrides, registration)) if jobs else []
+        return show(sweep, table, results)
+    jobs = sweep.jobs
+    if jobs is None:
+        jobs, finished = unfinished(table, sweep.extra_overrides, sweep.seeds)
+        print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
+    launched = named(table, jobs, sweep.extra_overrides, registration)
+    try:
+        results = launch(launched) if jobs else []
+    except SystemExit:  # by a signal, which may have come when the last job had finished its run
+        if results := finished_results(launched):
+            show(sweep, table, results)
+        raise
+    return show(sweep, table, results)
+
+
+def show(sweep: Sweep, table: Table, results: Sequence[Outcome]) -> int:
+    """Print the summary of jobs, and the table or verdict; return the exit status."""
     page = looks.at_looks(collect(table, sweep.extra_overrides))
-    failed = summary.show(results, finished=summary.finished_runs(page)) if results else 0
+    shared = summary.shared_settings(table, sweep.extra_overrides)
+    failed = summary.show(results, summary.finished_runs(page), shared) if results else 0
     show_table(page, of_a_table=sweep.jobs is None)
     return int(failed > 0)
 

@@ -9,6 +9,7 @@ import pytest
 
 from ner_experiments.launch import summary
 from ner_experiments.launch.worker import Outcome, outcome_of_process
+from ner_experiments.tables.spec import Row, Table
 
 TOGETHER = ["data=toy_en", "model=residual"]
 
@@ -46,9 +47,13 @@ def test_the_runs_of_earlier_commands_are_counted_and_no_folders_listed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     finished = {"layers=2": [result(0.8, 1), result(0.9, 2)], "layers=3": [result(0.7, 3)]}
-    assert summary.show([job(2, 2, 0.9)], finished) == 0
+    rows = tuple(Row(label=label, run=(label,)) for label in finished)
+    table = Table(name="a", title="A", source="none", base=tuple(TOGETHER), rows=rows, seeds=(1,))
+    settings = summary.shared_settings(table, ["output_dir=here"])
+    assert summary.show([job(2, 2, 0.9)], finished, settings) == 0
     text = capsys.readouterr().out
     lines = [line.split() for line in text.splitlines()]
+    assert lines[1] == TOGETHER  # without layers=2, which only the row of the job has
     assert [line[:2] for line in lines if line[:1] and line[0] in finished] == [
         ["layers=2", "2"],
         ["layers=3", "1"],

@@ -5,14 +5,18 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
+from tiny_runs import TINY, TOY
 
+from ner_experiments import train
 from ner_experiments.config.job import Job
-from ner_experiments.launch import sweep_progress
+from ner_experiments.launch import local, sweep_progress, worker
 from ner_experiments.launch.sweep_progress import SweepProgress, Tail
 from ner_experiments.launch.worker import Outcome
+from ner_experiments.main import cli
 from ner_experiments.runs.folder import REUSED
 from ner_experiments.runs.progress import row_and_seed
 from ner_experiments.runs.status import Status
@@ -122,6 +126,34 @@ def test_lines_say_what_varies_and_notes_come_once(
     with SweepProgress(jobs(tmp_path), at_a_time=1, noted=progress.noted):  # the next trials of a search
         print("a note on the corpus")
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_run_that_ends_while_its_sweep_is_stopped_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where the signal comes while a logger ends; a worker that dies there has finished its run as well."""
+    small = [*TINY, TOY, "data=toy_en", "model.hidden_size=8", "trainer.max_epochs=1"]
+
+    def stopped(cfg: Any, wait: bool) -> Any:
+        result = train.train(cfg, wait=wait)
+        if cfg.seed == 2:
+            raise SystemExit(130)
+        return result
+
+    monkeypatch.setattr(worker, "import_train", lambda: stopped)
+    with pytest.raises(SystemExit, match="130"):
+        cli(["train", "-m", *small, "hydra/launcher=basic", "seed=1,2"])
+    out, err = capsys.readouterr()
+    assert "Ended with 2 of 2 done." in err
+    assert "Recorded as seeds" in out
+    with SweepProgress([Job((*small, "seed=2"))], at_a_time=1) as progress:
+        progress.finished = set()
+        dead: Any = SimpleNamespace(
+            outcome=Path("none"), task=local.Task(0, progress.jobs[0], {}, several=False)
+        )
+        found = local.LocalLauncher(jobs=1).result(dead, progress)
+        assert (found.failed, found.result["seed"]) == ("", 2)
 
 
 def test_a_terminal_has_one_screen_with_notes_above(
