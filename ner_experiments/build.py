@@ -116,18 +116,17 @@ def encoder_without_weights(cfg: DictConfig) -> Architecture | None:
 def encoder_class(cfg: DictConfig) -> Callable[..., Architecture]:
     """The class of the encoder with its settings; `input_size` is still to be given.
 
-    Raises ValueError for a config without `_partial_`, and for a class that cannot be imported.
+    Raises ValueError for a config without `_partial_`, and for settings of its parts that these do not take.
     """
-    name = cfg.model._target_
     if not cfg.model.get("_partial_"):
         raise ValueError(
-            f"model: write `_partial_: true` below `_target_: {name}`: input_size is known only later"
+            f"model: write `_partial_: true` below `_target_: {cfg.model._target_}`: input_size is known only later"
         )
     try:
         found: Callable[..., Architecture] = instantiate(cfg.model)
     except InstantiationException as error:
         reason = " ".join(str(error.__cause__ or error).split())
-        raise ValueError(f"model: expected a class in `_target_: {name}`: {reason}") from error
+        raise ValueError(f"model: {reason}") from error
     return found
 
 

@@ -264,21 +264,34 @@ ENCODERS = {
     f"model: write `_partial_: true` below `_target_: {BASE}.bilstm.BiLSTM`: input_size is known only later": {
         "_partial_": False
     },
-    f"model: expected a class in `_target_: {BASE}.bilstm.BiLTSM`: ": {"_target_": f"{BASE}.bilstm.BiLTSM"},
-    f"model: expected a class in `_target_: {BASE}.bilstn.BiLSTM`: ": {"_target_": f"{BASE}.bilstn.BiLSTM"},
+    f"model._target_={BASE}.bilstm.BiLTSM: {BASE}.bilstm has no 'BiLTSM'; did you mean 'BiLSTM'?": {
+        "_target_": f"{BASE}.bilstm.BiLTSM"
+    },
+    f"model._target_={BASE}.bilstn.BiLSTM: {BASE} has no 'bilstn'; did you mean 'bilstm'?": {
+        "_target_": f"{BASE}.bilstn.BiLSTM"
+    },
+    f"model._target_={BASE}.bilstm.Bilstm: {BASE}.bilstm has no 'Bilstm'; did you mean 'BiLSTM'?": {
+        "_target_": f"{BASE}.bilstm.Bilstm"
+    },
+    "model._target_=none_here.BiLSTM: No module named 'none_here'": {"_target_": "none_here.BiLSTM"},
+    "model.cell._target_=broken_here.Cell: broken_here: SyntaxError: ": {
+        "cell": {"_target_": "broken_here.Cell", "_partial_": True}
+    },
 }
 
 
 @pytest.mark.parametrize("message", ENCODERS)
 def test_a_config_of_an_encoder_that_cannot_be_built_is_refused_in_one_line(
-    message: str, tmp_path: Path
+    message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cfg = configure(f"output_dir={tmp_path}", "model=bilstm")
+    (tmp_path / "broken_here.py").write_text("class Cell(:\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    cfg = configure(f"output_dir={tmp_path / 'outputs'}", "model=bilstm")
     cfg.model.update(ENCODERS[message])
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         train.train(cfg)
     assert "\n" not in str(error.value)
-    assert not [*tmp_path.iterdir()]
+    assert not (tmp_path / "outputs").exists()
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "test"])

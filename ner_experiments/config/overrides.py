@@ -18,7 +18,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import init_from
@@ -26,6 +25,7 @@ from ner_experiments.config.choices import OPEN, as_value, chosen, is_for_hydra,
 from ner_experiments.config.conf import groups, options
 from ner_experiments.config.identity import DEPTH
 from ner_experiments.config.safe_yaml import leaves
+from ner_experiments.config.targets import located
 from ner_experiments.utils.text import did_you_mean
 
 SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register", "sweep.primary")
@@ -271,7 +271,9 @@ def hint(defaults: DictConfig, key: str) -> Any:
     node = OmegaConf.select(defaults, parent) if parent else defaults
     if "_target_" not in node:
         return None
-    target = get_object(node._target_)  # the fields of a dataclass may be named in several modules
+    target = located(
+        node._target_, f"{parent}._target_"
+    )  # the fields of a dataclass may be named in several modules
     return get_type_hints(target if is_dataclass(target) else target.__init__).get(name)
 
 

@@ -54,9 +54,9 @@ def on_one_line(error: Exception) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error message: the closest of the known names, or all of them if they are few."""
     known = list(known)
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
-    if close:
-        return f"; did you mean {close[0]!r}?"
+    folded = {it.casefold(): it for it in known}
+    if close := get_close_matches(name.casefold(), folded, n=1, cutoff=0.6):
+        return f"; did you mean {folded[close[0]]!r}?"
     return f"; there are: {', '.join(known)}" if len(known) <= 30 else ""
 
 
