@@ -80,14 +80,18 @@ class Tagger(nn.Module):
 
     def forward(self, batch: Batch) -> Scores:
         """Score of every tag at every token."""
-        scores = self.output(self.model(self.embed(batch), batch.lengths))
+        states = of_its_size(self.model, self.model(self.embed(batch), batch.lengths))
+        scores = self.output(states)
         for name, module in self.direct.items():
             scores = scores + batch.spread(name, self.rows(name, module, batch))
         return scores
 
     def embed(self, batch: Batch) -> Float[Tensor, "batch time size"]:
         """Concatenated vectors of all inputs, of size 0 if there are none."""
-        vectors = [batch.spread(name, self.rows(name, module, batch)) for name, module in self.inputs.items()]
+        vectors = [
+            of_its_size(module, batch.spread(name, self.rows(name, module, batch)))
+            for name, module in self.inputs.items()
+        ]
         if not vectors:
             return torch.zeros(*batch.mask.shape, 0).to(self.output.weight)
         return torch.cat(vectors, dim=-1)
@@ -143,6 +147,16 @@ class Tagger(nn.Module):
                     # not in the constructor: Lightning would then refuse to clip with bf16-mixed
                     group["fused"] = True
         return optimizer
+
+
+def of_its_size(module: Any, vectors: Tensor) -> Tensor:
+    """The vectors that a module returns. ValueError unless they have its `output_size`."""
+    if vectors.shape[-1] != module.output_size:
+        raise ValueError(
+            f"{type(module).__module__}.{type(module).__name__}: output_size is {module.output_size}, but what it "
+            f"returns has size {vectors.shape[-1]}"
+        )
+    return vectors
 
 
 def count_parameters(tagger: nn.Module) -> dict[str, Any]:

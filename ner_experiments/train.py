@@ -135,8 +135,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     If it is trained now and is short, a `hint` is added, as `hint_of_few_updates`.
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
     The threads of one process train one after another, also without `wait`. On SIGTERM the process exits with status
-    143 once a checkpoint is written. ValueError as `values.check_experiment`, `targets.check_targets`, `processes.check_program`,
-    `build.build_encoder`, `build.check_penalty` and `read_experiment`.
+    143 once a checkpoint is written. ValueError as `values.check_experiment`, `targets.check_targets`,
+    `processes.check_program`, `build.build_encoder`, `build.check_penalty` and `read_experiment`.
     """
     check_experiment(cfg)
     is_first = is_first_process(cfg)

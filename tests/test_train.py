@@ -321,6 +321,18 @@ def test_an_encoder_without_output_size_is_refused(tmp_path: Path, monkeypatch: 
         train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
 
 
+@pytest.mark.parametrize(("group", "name"), [("models.bilstm", "BiLSTM"), ("modules.chars", "CharCNN")])
+def test_a_part_whose_output_size_is_wrong_is_named(
+    group: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        f"ner_experiments.{group}.{name}.output_size", property(lambda _: 7, lambda *_: None), raising=False
+    )
+    message = f"^ner_experiments.{group}.{name}: output_size is 7, but what it returns has size "
+    with pytest.raises(ValueError, match=message):
+        train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
+
+
 def test_a_decoder_without_num_tags_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "ner_experiments.modules.crf.CRF.__init__", lambda self, **_: nn.Module.__init__(self)

@@ -215,8 +215,9 @@ def remove_unneeded(staging: Path) -> None:
     files = [path for path in staging.rglob("*") if path.is_file()]
     try:
         named = "".join(map(inspected, staging.parent.rglob("*.wandb")))
-    except (OSError, subprocess.SubprocessError) as error:
-        log.warning("W&B: %s stays as it is, since a record cannot be read (%s)", staging, error)
+    except OSError as error:
+        kept = "keeps files that may not be needed; nothing of the run is lost"
+        log.warning("W&B: %s, so %s %s", error, staging, kept)
         return
     for path in files:
         if path.name not in named:
@@ -224,11 +225,19 @@ def remove_unneeded(staging: Path) -> None:
 
 
 def inspected(record: Path) -> str:
-    """The content of a .wandb file as JSON, read by W&B's own program. Raises OSError if it reads nothing."""
+    """The content of a .wandb file as JSON, read by W&B's own program. Raises OSError if it reads nothing.
+
+    The program has a session of its own, where the signal that stops this process and its group does not reach it.
+    """
     command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(record)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=END).stdout
-    if not found:
-        raise OSError(f"{record}: nothing could be read")
+    try:
+        found = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=END, start_new_session=True
+        ).stdout
+    except subprocess.SubprocessError:
+        found = ""
+    if not found:  # such as the record of a run that was killed
+        raise OSError(f"{record} cannot be read")
     return found
 
 

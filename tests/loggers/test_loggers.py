@@ -154,14 +154,32 @@ def test_an_offline_run_keeps_the_staged_files_that_its_record_names_and_no_othe
         assert found == named
 
 
-def test_if_a_record_cannot_be_read_all_staged_files_stay(tmp_path: Path) -> None:
+def test_if_a_record_cannot_be_read_all_staged_files_stay(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     staging = tmp_path / "data"
     staging.mkdir()
     (staging / "tmpabc").write_text("a table")
     (tmp_path / "offline-run-1").mkdir()
     (tmp_path / "offline-run-1" / "run-1.wandb").write_bytes(b"no record")
-    wandb.remove_unneeded(staging)
+    with caplog.at_level("WARNING"):
+        wandb.remove_unneeded(staging)
     assert (staging / "tmpabc").exists()
+    assert caplog.messages == [
+        f"W&B: {tmp_path}/offline-run-1/run-1.wandb cannot be read, so {staging} keeps files that may not be "
+        "needed; nothing of the run is lost"
+    ]
+
+
+def test_a_signal_to_a_stopping_job_does_not_reach_what_reads_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The launcher sends it to the process group of the job, as a terminal does."""
+    program = tmp_path / "python"
+    program.write_text(f"#!{sys.executable}\nimport os\nprint(os.getpgrp())\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    assert int(wandb.inspected(tmp_path / "record")) != os.getpgrp()
 
 
 def test_only_a_resumed_run_goes_on_in_what_wandb_has_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
