@@ -59,7 +59,7 @@ def planned(options: Namespace, of_hydra: Sequence[str]) -> Callable[[], int]:
         compose.compose(line.experiment)
         return show
     if line.choice("hydra/sweeper", "table") == "optuna":
-        space = search.planned(line)
+        space = search.planned(line, options.overrides)
         return partial(search.run, space, launch_settings.composed(line.hydra).sweeper, Launch(line))
     if options.multirun:
         return partial(sweeper.run, sweeper.planned(line), Launch(line))

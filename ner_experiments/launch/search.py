@@ -90,8 +90,11 @@ def expanded(overrides: Sequence[str], *, sweep: bool) -> list[str]:
     return [*joined([SWEEPER], ranges, [item for item in overrides if item not in named])]
 
 
-def planned(line: CommandLine) -> search_space.Space:
-    """The space of a search. ValueError for settings and ranges that it cannot have, whose ends are all composed."""
+def planned(line: CommandLine, typed: Sequence[str]) -> search_space.Space:
+    """The space of a search. ValueError for settings and ranges that it cannot have, whose ends are all composed.
+
+    typed: the overrides before `expanded`.
+    """
     for name, item in line.sweep.items():
         raise ValueError(f"{item}: {NOT_OF_A_SEARCH.get(name, 'a search takes seeds as seed=1,2,3')}")
     name = composed(line.hydra).sweeper.study_name
@@ -99,5 +102,7 @@ def planned(line: CommandLine) -> search_space.Space:
         rule = "letters, digits, '.', '_' and '-'"
         raise ValueError(f"hydra.sweeper.study_name names a folder: {rule}, got {name!r}")
     space = search_space.read_space(line.experiment)
-    space.check(line)
+    names = [item.partition("=")[2] for item in typed if key(item) == SPACE]
+    files = {key(item): f"search/{name}.yaml: " for name in names for item in search_space.shipped(name)}
+    space.check(line, {name: file for name, file in files.items() if name not in map(key, typed)})
     return space

@@ -129,16 +129,21 @@ class Space:
         text = json.dumps([self.settings(), *more], sort_keys=True)
         return f"{keys[:50]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
-    def check(self, line: CommandLine) -> None:
-        """Raise ValueError if a choice or an end of a range is invalid for its setting, or changes the data."""
+    def check(self, line: CommandLine, files: Mapping[str, str] = {}) -> None:
+        """Raise ValueError if a choice or an end of a range is invalid for its setting, or changes the data.
+
+        files: the file of conf/search/ that each key is from; none for those of the command line.
+        """
         data = None
         for each, job in self.checked_jobs():
-            place = f"{each.key}={each.text}"
             try:
                 cfg = compose(job)
             except ValueError as error:
+                each = each if data else self.refused_alone() or each
+                place = f"{files.get(each.key, '')}{each.key}={each.text}"
                 whole = f" (for whole numbers: {each.key}=int({each.text}))" if each.size == math.inf else ""
                 raise ValueError(f"{place}: {error}{whole}") from error
+            place = f"{files.get(each.key, '')}{each.key}={each.text}"
             try:
                 check_jobs([job], line)
             except ValueError as error:
@@ -148,6 +153,15 @@ class Space:
                 raise ValueError(f"{place}: trials on different data cannot be compared")
             if cfg.audit.test_every_epoch:
                 raise ValueError("audit.test_every_epoch=true scores test, which a search must not see")
+
+    def refused_alone(self) -> Dimension | None:
+        """The first setting whose first value is invalid beside the fixed settings."""
+        for each in self.dimensions:
+            try:
+                compose([*self.fixed, each.override(each.checked()[0])])
+            except ValueError:
+                return each
+        return None
 
     def checked_jobs(self) -> Iterator[tuple[Dimension, list[str]]]:
         """For each choice and each end of a range, a job with it and the first values of the other settings."""

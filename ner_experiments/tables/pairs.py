@@ -279,11 +279,12 @@ def seeds_at_hand(pairs: Iterable[Pair]) -> str:
 
 
 def more_seeds(undecided: Sequence[Pair]) -> str:
-    """`: telling a pair apart would take about 9 seeds per row`, with a range where pairs differ; empty if unknown."""
+    """`: telling them apart would take about 9 seeds per row`, with a range where pairs differ; empty if unknown."""
     need = sorted({pair.seeds_needed for pair in undecided if pair.seeds_needed})
     about = f"about {cells.numbers(need)}" if need else ""
     if any(pair.needs_too_many for pair in undecided):
         more = f"more than {MAX_SEEDS:,}"
         about = f"about {need[0]} to {more}" if need else more
-    pair = "a pair" if len(undecided) > 1 else "them"
-    return f": telling {pair} apart would take {about} seeds per row" if about else ""
+    leader = undecided[0].labels[0]
+    pair = f"one of the others from {leader}" if len(undecided) > 1 else "them apart"
+    return f": telling {pair} would take {about} seeds per row" if about else ""

@@ -23,7 +23,7 @@ def search(*overrides: str) -> search_space.Space:
     """The search that a command line asks for."""
     line = CommandLine.of(expanded(overrides, sweep=True))
     launch_settings.check(line, sweep=True)
-    return planned(line)
+    return planned(line, overrides)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,8 @@ layers=1,2 model=stacked audit.test_every_epoch=true -> audit.test_every_epoch=t
 model=stacked layers=interval(1,4) -> for whole numbers: layers=int(interval(1,4))
 model=stacked layers=choice(1,two) -> layers must be an integer, got two
 model=lstm layers=range(1,4) -> no part of this experiment has a number of layers to set
+model=bilstm optimizer.lr=0.1,0.2 layers=1,2 -> layers=1,2: layers=1: no part of this experiment has
+model=bilstm search=residual -> search/residual.yaml: layers=range(2, 7): layers=2: no part of this experiment has
 model=stackd,residual -> model has no 'stackd'; did you mean 'stacked'?
 optimizer.lrr=interval(0.1,0.2) -> there is no setting 'optimizer.lrr'; did you mean 'optimizer.lr'?
 model.hidden=choice(1,2) model=stacked -> there is no setting 'model.hidden'

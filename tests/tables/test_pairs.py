@@ -141,7 +141,10 @@ def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
 
 def test_the_order_of_rows_with_a_decided_pair_is_not_called_open() -> None:
     text = verdict_text(of_scores(low=LOW, noisy={1: 70.0, 2: 90.0, 3: 99.0}, high=HIGH))
-    assert "noisy is not shown to differ from high and low: telling a pair apart would take" in text
+    assert (
+        "noisy is not shown to differ from high and low: telling one of the others from noisy would take"
+        in text
+    )
 
 
 def test_rows_that_are_equal_have_the_p_of_that() -> None:
