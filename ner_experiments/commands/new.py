@@ -84,9 +84,10 @@ def check_name(name: str, in_checkout: bool) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         words = "_".join(re.findall("[a-z0-9]+", name.lower())).lstrip("0123456789_") or "model"
         free = _free(words, in_checkout)
-        raise ValueError(
-            f"{truncated_repr(name)}: expected lower-case letters, digits and _, from a letter on, such as {free}"
-        )
+        rule = "expected lower-case letters, digits and _, from a letter on"
+        if keyword.iskeyword(name):
+            rule = "a keyword of Python, which names no module"
+        raise ValueError(f"{truncated_repr(name)}: {rule}; {free} is free")
     if by := _taken(name, in_checkout):
         raise ValueError(f"{name}: {by}; {_free(name, in_checkout)} is free")
 

@@ -43,6 +43,7 @@ NAMES_ELSEWHERE = {
 }
 """Settings by the names that other tools give them, where these are too different to be found as misspellings."""
 
+ROWS_IN_A_FILE = "rows with settings of their own are a file in sweeps/ (docs/own_architecture.md)"
 INIT_FROM = "init_from"
 TYPES = {
     bool: "true or false",
@@ -60,12 +61,27 @@ def check(jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
     overrides: those of which the jobs are made.
     """
     try:
-        for job in jobs:
-            choices = tuple(filter(None, map(checked_choice, job)))
+        choices_of = [tuple(filter(None, map(checked_choice, job))) for job in jobs]
+        for job, choices in zip(jobs, choices_of, strict=True):
             for line in job:
-                check_setting(line, choices)
+                try:
+                    check_setting(line, choices)
+                except ValueError as error:
+                    if other := next((it for it in dict.fromkeys(choices_of) if has_setting(line, it)), None):
+                        own = " ".join(item for item in choices if item not in other)
+                        raise ValueError(f"{own}: {error}; {ROWS_IN_A_FILE}") from error
+                    raise
     except HydraException as error:
         raise ValueError(refusal(error, overrides)) from error
+
+
+def has_setting(line: str, choices: tuple[str, ...]) -> bool:
+    """Whether an override is valid beside these choices of options."""
+    try:
+        check_setting(line, choices)
+    except ValueError:
+        return False
+    return True
 
 
 def refusal(error: HydraException, overrides: Sequence[str]) -> str:

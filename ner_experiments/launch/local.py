@@ -141,8 +141,8 @@ class LocalLauncher:
             # so that a long job is less likely to run alone at the end, and none takes more memory than the first
             large = sizes(configs)
             packing.waiting.sort(key=lambda n: -large[n])
-        if packing.most > 1:
-            print(announcement(len(jobs), packing), file=sys.stderr, flush=True)
+        if len(jobs) > 1:
+            print(announcement(jobs, packing), file=sys.stderr, flush=True)
         tasks = [
             Task(n, job, worker.message(job, logging), num_processes(job.cfg) > 1)
             for n, job in enumerate(jobs)
@@ -287,6 +287,8 @@ class BasicLauncher:
 
     def launch(self, jobs: Sequence[Job], logging: Mapping[str, Any]) -> list[Outcome]:
         results = []
+        if len(jobs) > 1:
+            print(f"{title(jobs)}, one after another", file=sys.stderr, flush=True)
         with SweepProgress(jobs, at_a_time=1, noted=self.noted) as progress:
             for number, job in enumerate(jobs):
                 progress.started(number)
@@ -304,13 +306,18 @@ def spare(devices: Sequence[str], cores: int) -> int:
     return max(1, min(possible, available_memory() // MEMORY))
 
 
-def announcement(jobs: int, packing: Packing) -> str:
+def title(jobs: Sequence[Job]) -> str:
+    """`12 jobs of layers`, by which `watch` finds them meanwhile."""
+    return f"{len(jobs)} jobs{f' of {jobs[0].sweep}' if jobs[0].sweep else ''}"
+
+
+def announcement(jobs: Sequence[Job], packing: Packing) -> str:
     gpus = sum(slot.name is not None for slot in packing.slots)
     number, unit = (gpus, "GPU") if gpus else (usable_cores(), "core")
     more = ", more as soon as one has shown how much GPU memory it takes" if packing.is_measuring else ""
+    advice = "; one after another: hydra/launcher=basic" if packing.most > 1 else ""
     return (
-        f"{jobs} jobs, {packing.at_a_time} at a time ({number} {unit}{'s' * (number != 1)}){more}; "
-        "one after another: hydra/launcher=basic"
+        f"{title(jobs)}, {packing.at_a_time} at a time ({number} {unit}{'s' * (number != 1)}){more}{advice}"
     )
 
 

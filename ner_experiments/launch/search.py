@@ -90,7 +90,7 @@ def expanded(overrides: Sequence[str], *, sweep: bool) -> list[str]:
     return [*joined([SWEEPER], ranges, [item for item in overrides if item not in named])]
 
 
-def planned(line: CommandLine, typed: Sequence[str]) -> search_space.Space:
+def planned(line: CommandLine, typed: Sequence[str] = ()) -> search_space.Space:
     """The space of a search. ValueError for settings and ranges that it cannot have, whose ends are all composed.
 
     typed: the overrides before `expanded`.

@@ -39,9 +39,9 @@ def test_the_guide_has_the_commands_that_are_printed_in_a_checkout() -> None:
 
 
 REFUSED = {
-    "my-Model": "'my-Model': expected lower-case letters, digits and _, from a letter on, such as my_model",
-    "class": "'class': expected lower-case letters, digits and _, from a letter on, such as class_2",
-    "2nd": "'2nd': expected lower-case letters, digits and _, from a letter on, such as nd",
+    "my-Model": "'my-Model': expected lower-case letters, digits and _, from a letter on; my_model is free",
+    "class": "'class': a keyword of Python, which names no module; class_2 is free",
+    "2nd": "'2nd': expected lower-case letters, digits and _, from a letter on; nd is free",
     "residual": f"residual: there is a model of that name ({ROOT}/conf/model/residual.yaml); residual_2 is free",
     "numpy": "numpy: there is a Python package of that name, which the module would hide; numpy_2 is free",
     "mine": "test_mine.py: already exists: choose another name, or remove it",

@@ -124,6 +124,13 @@ def test_a_setting_of_every_swept_choice_is_set_after_the_choice(
 
 
 def test_a_setting_that_a_swept_choice_lacks_is_refused_with_the_choices_that_have_it() -> None:
-    message = r"^model.dense_size=7: model=bilstm has no dense_size; with it: residual, residual_c$"
-    with pytest.raises(ValueError, match=message):
+    message = r"model.dense_size=7: model=bilstm has no dense_size; with it: residual, residual_c"
+    ways = "; rows with settings of their own are a file in sweeps/ (docs/own_architecture.md)"
+    with pytest.raises(ValueError, match=f"^model=bilstm: {message}{re.escape(ways)}$"):
         jobs(["model=residual,bilstm", "model.dense_size=7"])
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        jobs(["model=bilstm", "model.dense_size=7"])
+    with pytest.raises(
+        ValueError, match=r"^model=lstm: layers=1: no part of this experiment has a number of"
+    ):
+        jobs(["model=stacked,lstm", "layers=1,2"])

@@ -62,10 +62,10 @@ def test_every_job_runs_in_a_worker_as_many_at_a_time_as_there_are_cores(
 
     monkeypatch.setattr(local, "usable_cores", lambda: cores)
     monkeypatch.setattr(LocalLauncher, "work", work)
-    LocalLauncher().launch([Job((*TINY, f"seed={seed}")) for seed in range(number)], {})
+    LocalLauncher().launch([Job((*TINY, f"seed={seed}"), "mine") for seed in range(number)], {})
     assert started == [min(cores, number)]
-    side_by_side_said = "2 jobs, 2 at a time (2 cores); one after another: hydra/launcher=basic\n"
-    assert capsys.readouterr().err == (side_by_side_said if started == [2] else "")
+    said = {1: "(1 core)\n", 2: "(2 cores); one after another: hydra/launcher=basic\n"}[cores]
+    assert capsys.readouterr().err == (f"2 jobs of mine, {cores} at a time {said}" if number == 2 else "")
 
 
 def test_the_largest_models_start_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,8 +101,9 @@ def test_the_basic_launcher_runs_jobs_here_with_the_composed_config(
         (2, "mine", "a b"),
     ]
     assert capsys.readouterr().err.splitlines() == [
+        "2 jobs of mine, one after another",
         "a b seed=1 done, 0:00",
-        "1 of 2 done, about 0:00 left",
+        "1 of 2 done",
         "a b seed=2 done, 0:00",
         "2 of 2 done",
     ]
