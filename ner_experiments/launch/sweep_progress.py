@@ -239,7 +239,9 @@ class SweepProgress:
         parts = [f"{states.count(DONE)} of {len(states)} done"]
         parts += [f"{states.count(it)} {it}" for it in (RUNNING, FAILED) if it in states]
         left = None if self.has_ended else self.left()
-        return ", ".join(parts + ([f"about {format_duration(left)} left"] if left and round(left) else []))
+        return ", ".join(
+            parts + ([f"about {format_duration(max(1.0, left))} left"] if left is not None else [])
+        )
 
     def left(self) -> float | None:
         """Seconds until the last job ends, if each takes as long as those that have ended; None if nothing is known.

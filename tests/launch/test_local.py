@@ -103,7 +103,7 @@ def test_the_basic_launcher_runs_jobs_here_with_the_composed_config(
     assert capsys.readouterr().err.splitlines() == [
         "2 jobs of mine, one after another",
         "a b seed=1 done, 0:00",
-        "1 of 2 done",
+        "1 of 2 done, about 0:01 left",
         "a b seed=2 done, 0:00",
         "2 of 2 done",
     ]
