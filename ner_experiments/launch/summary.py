@@ -119,8 +119,10 @@ def hints(rows: Rows) -> list[str]:
     """A line per hint with settings to try, for short runs and those whose dev score is 0; it names the rows."""
     rows_of: dict[str, list[str]] = defaultdict(list)
     for name, runs in rows.items():
+        short = {run.get("hint") for run in runs}  # only of those that were trained now: not counted
         for text, number in Counter(map(hint, runs)).items():
-            rows_of[text].append(name if number == len(runs) else f"{number} of {len(runs)} runs of {name}")
+            whole = number == len(runs) or text in short
+            rows_of[text].append(name if whole else f"{number} of {len(runs)} runs of {name}")
     return [
         f"{listed([*names[:NAMED], *([f'{more} more'] if (more := len(names) - NAMED) > 0 else [])])}: {text}"
         for text, names in rows_of.items()

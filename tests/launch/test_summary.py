@@ -94,6 +94,10 @@ def test_a_hint_names_its_rows_once_and_counts_most() -> None:
     zero = {"dev": {"f1": 0.0}, "hint": "set more epochs"}
     rows = {f"layers={number}": [result(0.0, 1, **zero)] for number in range(5)}
     assert summary.hints(rows) == ["layers=0, layers=1, layers=2 and 2 more: set more epochs"]
+    finished_before = {"task": "mentions", "dev": {"f1": 0.5}}
+    assert summary.hints({"layers=2": [*rows["layers=2"][:1], finished_before]}) == [
+        "layers=2: set more epochs"
+    ]
 
 
 def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
