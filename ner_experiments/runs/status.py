@@ -15,6 +15,7 @@ from ner_experiments.config.identity import files_digest
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, progress, store
 from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE
+from ner_experiments.runs.run import log_once
 from ner_experiments.utils.checks import is_number
 from ner_experiments.utils.locks import is_held
 
@@ -79,9 +80,12 @@ def all_statuses(output: Path) -> list[Status]:
     """Status of every run under a folder.
 
     A run that once failed to read its data is left out if it has since read them, in a folder of their checksum, and
-    so are runs of other code.
+    so are runs of other code, with a warning.
     """
-    folders = [folder for folder in store.run_folders(output) if not store.outdated(folder)]
+    reasons = {folder: store.outdated(folder) for folder in store.run_folders(output)}
+    folders = [folder for folder, reason in reasons.items() if not reason]
+    if others := [folder for folder, reason in reasons.items() if reason]:
+        log_once(f"left out: {store.and_others(others)}: {reasons[others[0]]}")
     unread = {folder for folder in folders if not (folder / CONFIG).exists()}
     if unread:
         read = {store.experiment_and_seed(folder) for folder in folders if folder not in unread}

@@ -222,20 +222,22 @@ def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:
     if reuse == "any":
         counted = [*by_seed([*earlier, *present]).values()]
         if others := [run for run in counted if run.outdated]:
-            log_once(f"counted, as runtime.reuse=any: {and_others(others)}: {others[0].outdated}")
+            log_once(
+                f"counted, as runtime.reuse=any: {and_others([it.folder for it in others])}: {others[0].outdated}"
+            )
         return counted
     reason = f"{earlier[0].outdated}; runtime.reuse=any counts such runs"
     if not present:
         # the same for all rows, so that a table says it once
         raise ValueError(f"runs by other code: {reason}")
-    log_once(f"left out: {and_others(earlier)}: {reason}")
+    log_once(f"left out: {and_others([it.folder for it in earlier])}: {reason}")
     return present
 
 
-def and_others(runs: Sequence[Run]) -> str:
-    """The folder of the first, and the number of the others."""
-    more = len(runs) - 1
-    return f"{runs[0].folder}{f' and {more} other run' if more else ''}{'s' * (more > 1)}"
+def and_others(folders: Sequence[Path]) -> str:
+    """The first folder of a run, and the number of the others."""
+    more = len(folders) - 1
+    return f"{folders[0]}{f' and {more} other run' if more else ''}{'s' * (more > 1)}"
 
 
 def finished_at(run: Run) -> float:

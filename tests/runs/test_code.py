@@ -220,6 +220,8 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
     table = of_jobs([[*TINY, f"seed={seed}"] for seed in (1, 2)], "mine", TINY)
     statuses = status.all_statuses(tmp_path / "outputs")
     assert not statuses
+    assert "and 1 other run: " in caplog.text
+    assert "own_encoders/sizes.py has changed since" in caplog.text
     page = collect(table, [place])
     (result,) = page.results
     assert not result.runs
