@@ -147,7 +147,7 @@ def test_runs_side_by_side_are_those_of_a_sweep_in_turn(tmp_path: Path) -> None:
     two = [start(*sweep, choice, f"output_dir={tmp_path}/{name}") for name, choice in choices.items()]
     printed, in_turn = (process.communicate(timeout=300)[0] for process in two)
     assert [process.returncode for process in two] == [0, 0], printed + in_turn
-    assert "3 jobs, 2 at a time" in printed
+    assert "3 jobs of seeds, 2 at a time" in printed
     assert re.findall(r"\d of 3 done", printed) == [f"{n} of 3 done" for n in (1, 2, 3)]
     assert "at a time" not in in_turn
     for path in (tmp_path / "local").glob("*/seed-*/model.safetensors"):
