@@ -41,7 +41,7 @@ ERRORS_EXPLAINED = {
     "mentions": "an error is a missing or a spurious mention; a wrong boundary or type counts as both.",
     "tags": "an error is a wrong tag. Wrong tags are marked.",
 }
-"""What is counted in a sentence, by task, as the end of a sentence on means over runs."""
+"""The errors that are counted in a sentence, by task."""
 
 
 @dataclass(frozen=True)

@@ -287,9 +287,8 @@ def hint(defaults: DictConfig, key: str) -> Any:
     node = OmegaConf.select(defaults, parent) if parent else defaults
     if "_target_" not in node:
         return None
-    target = located(
-        node._target_, f"{parent}._target_"
-    )  # the fields of a dataclass may be named in several modules
+    target = located(node._target_, f"{parent}._target_")
+    # the fields of a dataclass may be named in several modules
     return get_type_hints(target if is_dataclass(target) else target.__init__).get(name)
 
 

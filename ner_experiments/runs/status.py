@@ -119,7 +119,7 @@ def sweep_statuses(
         """A run has several folders if it failed before its data could be read, or was repeated on other data."""
         key = run.experiment, run.seed
         own = [it for it in folders.get(key, ()) if number[key] == 1 or store.reads(it, run.files)]
-        own.sort(key=last_change, reverse=True)  # of several finished ones, the last counts
+        own.sort(key=store.finished_at, reverse=True)  # of several finished ones, the last counts
         statuses = [status for it in own if (status := status_of_folder(it, run.label)) is not None]
         if statuses:
             return min(statuses, key=lambda status: STATES.index(status.state))
@@ -128,12 +128,6 @@ def sweep_statuses(
         return Status(run.label, run.seed, WAITING, reason=of_other_code.get(key, ""))
 
     return [*map(status_of, planned)]
-
-
-def last_change(folder: Path) -> float:
-    """When the folder's metrics.json was written, in seconds; 0 without one."""
-    path = folder / METRICS_FILE
-    return path.stat().st_mtime if path.exists() else 0.0
 
 
 def status_of_folder(folder: Path, label: str) -> Status | None:

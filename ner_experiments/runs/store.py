@@ -215,7 +215,7 @@ def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:
 
     A warning names others that count, or that are left out. Raises ValueError if all would be left out.
     """
-    earlier = sorted((run for run in runs if run.outdated), key=finished_at)
+    earlier = sorted((run for run in runs if run.outdated), key=lambda run: finished_at(run.folder))
     present = [run for run in runs if not run.outdated]
     if not earlier:
         return present
@@ -240,9 +240,10 @@ def and_others(folders: Sequence[Path]) -> str:
     return f"{folders[0]}{f' and {more} other run' if more else ''}{'s' * (more > 1)}"
 
 
-def finished_at(run: Run) -> float:
-    """When its metrics.json was written, in seconds."""
-    return (run.folder / METRICS_FILE).stat().st_mtime
+def finished_at(folder: Path) -> float:
+    """When the metrics.json of a run's folder was written, in seconds; 0 without one."""
+    path = folder / METRICS_FILE
+    return path.stat().st_mtime if path.exists() else 0.0
 
 
 def by_other_code(cfg: DictConfig, identity: str) -> Run | None:
@@ -252,7 +253,8 @@ def by_other_code(cfg: DictConfig, identity: str) -> Run | None:
         for run in candidates(cfg)
         if (run.metrics["identity"], run.metrics["seed"]) == (identity, cfg.seed)
     )
-    return max((run for run in intact(same) if run.outdated), key=finished_at, default=None)
+    outdated = (run for run in intact(same) if run.outdated)
+    return max(outdated, key=lambda run: finished_at(run.folder), default=None)
 
 
 # Archived runs
