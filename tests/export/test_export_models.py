@@ -63,9 +63,9 @@ def untrained(*overrides: str) -> tuple[Tagger, Encoder]:
     _, encoder = read_data(cfg)
     tagger = build(cfg, encoder).eval()
     with torch.no_grad():
-        for parameter in tagger.parameters():
-            parameter.normal_(std=0.7)
-        tagger.output.bias.div_(10)  # with a large one, a softmax predicts the same tag everywhere
+        for name, parameter in tagger.named_parameters():
+            # with large biases, a softmax predicts the same tag everywhere
+            parameter.normal_(std=0.07 if "bias" in name else 0.7)
     return tagger, encoder
 
 

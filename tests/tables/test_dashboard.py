@@ -104,7 +104,8 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
                 found["summary"] |= set(line["summary"]["update"])
             if line["type"] == "history":
                 found["history"] |= set(line["history"]["item"])
-    found["media"] = {name.rpartition("._type")[0] for name in found["history"] if name.endswith("._type")}
+    media = {name.rpartition("._type")[0] for name in found["history"] if name.endswith("._type")}
+    found["media"] = media | found["summary"]  # where tables are
     return found
 
 
