@@ -35,9 +35,10 @@ def readme() -> str:
 
 
 def verdicts(replications: Sequence[Replication], ledger: Sequence[claims.Claim]) -> str:
-    """How many tests have which verdict, a plot of those that have one, and a table of those that are decided.
+    """How many tests have which verdict, a plot of those that have one, and a table of those that decide most.
 
-    The columns with p, and the undecided tests in words, are on the pages of papers.
+    These are the decided ones on the rung that is nearest to the paper's setting. The columns with p, and all other
+    tests in words, are on the pages of papers.
     """
     paragraphs = [fill(headline(replications, ledger), 120)]
     if any(each.difference for it in replications for each in it.outcomes):
@@ -45,7 +46,12 @@ def verdicts(replications: Sequence[Replication], ledger: Sequence[claims.Claim]
     lines = []
     for it in replications:
         paper = f"[{PAPERS[it.family.paper].split(',')[0]}](results/{it.family.paper}.md)"
-        decided = [each for each in it.outcomes if each.difference and each.verdict != "undecided"]
+        nearest = min(each.claim.rung for each in it.outcomes)
+        decided = [
+            each
+            for each in it.outcomes
+            if each.difference and each.verdict != "undecided" and each.claim.rung == nearest
+        ]
         lines += [line | {"claim": f"{paper}: {line['claim']}"} for line in map(registered_cells, decided)]
     if lines:
         paragraphs.append(Grid.by_heading(lines).without(WITH_P).markdown())

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,45 @@ def follow(arguments: argparse.Namespace) -> bool:
     return bool(progress)
 
 
+@dataclass(frozen=True)
+class Request:
+    """What a report shows: tables, searches by their names, and runs in their own folders.
+
+    overrides: settings of the runs. only: no runs of other settings beside them. everything: all that there is, or,
+    if `only`, all of these settings.
+    """
+
+    tables: Sequence[spec.Table]
+    overrides: Sequence[str]
+    searches: Sequence[str] = ()
+    folders: Sequence[Path] = ()
+    only: bool = False
+    everything: bool = False
+
+    @classmethod
+    def of(
+        cls, asked: Sequence[str], folders: Sequence[Path], outputs: Path | None, place: Sequence[str]
+    ) -> Request:
+        """asked: names and overrides. place: the override that says where the runs are."""
+        names = [item for item in asked if "=" not in item]
+        overrides = [item for item in asked if "=" in item]
+        if path := next((item for item in names if "/" in item), None):
+            raise ValueError(f"{path}: there is no such folder of runs")
+        if names:
+            searches = [name for name in names if outputs and sweeps.find_search(name, outputs)]
+            sweeps_in = output_dir([*overrides, *place])
+            tables = [sweeps.find(name, sweeps_in) for name in names if name not in searches]
+            return cls(tables, overrides, searches, folders, only=True)
+        if folders:
+            return cls([], overrides, folders=folders)
+        if sweeps.is_sweep(overrides):
+            table, where = sweeps.requested(overrides, place)
+            return cls([table], where)
+        recorded = sweeps.recorded(outputs) if outputs else []
+        tables = [*recorded, *map(spec.load, spec.names())]
+        return cls(tables, overrides, only=any(map(counts, overrides)), everything=True)
+
+
 def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None) -> Path:
     """Write the report, unless nothing has changed since; return the page to open first.
 
@@ -84,9 +123,9 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
 
     known = {*spec.names(), *sweeps.names(output_dir([]))}
     asked = [item for item in arguments.names if item in known or not Path(item).is_dir()]
-    chosen = [Path(item) for item in arguments.names if item not in asked]
+    folders = [Path(item) for item in arguments.names if item not in asked]
     if arguments.runs is not None and is_row(arguments.runs):
-        chosen.append(arguments.runs)
+        folders.append(arguments.runs)
     typed = [item for item in asked if root(item) == "output_dir"]
     if arguments.runs is not None and typed:
         raise ValueError(f"--runs {arguments.runs}, {typed[-1]}: expected one folder of runs")
@@ -95,49 +134,33 @@ def write(arguments: argparse.Namespace, progress: dict[str, str] | None = None)
         raise ValueError(f"{typed[-1]}: there is no such folder")
     output = arguments.output or folder / FOLDER
     outputs = folder if folder.is_dir() and {*folder.iterdir()} - {output} else None
-    stamp = stamp_of(arguments.names, [Path.cwd() / arguments.results, outputs, *chosen], output)
+    stamp = stamp_of(arguments.names, [Path.cwd() / arguments.results, outputs, *folders], output)
     if progress is None and (page := is_up_to_date(output, commit(), stamp)):
         return page
     from ner_experiments.report import entries, own_runs, search_page
 
-    names = [item for item in asked if "=" not in item]
-    overrides = [item for item in asked if "=" in item and item not in typed]
     place = [f"output_dir={as_value(str(outputs))}"] if outputs else []
-    searched = [name for name in names if outputs and sweeps.find_search(name, outputs)]
-    everything_asked = not names and not chosen and not sweeps.is_sweep(overrides)
-    if path := next((item for item in names if "/" in item), None):
-        raise ValueError(f"{path}: there is no such folder of runs")
-    if names:
-        sweeps_in = output_dir([*overrides, *place])
-        tables = [sweeps.find(name, sweeps_in) for name in names if name not in searched]
-    elif chosen:
-        tables = []
-    elif not everything_asked:
-        table, overrides = sweeps.requested(overrides, place)
-        tables = [table]
-    else:
-        recorded = [*sweeps.recorded(outputs)] if outputs else []
-        tables = [*recorded, *map(spec.load, spec.names())]
-    restricted = everything_asked and any(map(counts, overrides))
+    request = Request.of([item for item in asked if item not in typed], folders, outputs, place)
+    whole = request.everything and not request.only
     found = entries.entries(
-        arguments.results, outputs, tables, overrides, only=bool(names) or restricted, measured=restricted
-    )
+        arguments.results, outputs, request.tables, request.overrides,
+        only=request.only, measured=request.only and request.everything,
+    )  # fmt: skip
     if progress is not None:
         stamp = ""  # the plain pages are written at the end, even if no file has changed since
-        followed = [it.page.table for it in found if it.is_own or names]  # of all tables, most are never run
-        progress |= progress_of(followed, [*overrides, *place])
+        # of all tables, most are never run
+        followed = [it.page.table for it in found if it.is_own or not request.everything]
+        progress |= progress_of(followed, [*request.overrides, *place])
         found = [
             replace(it, progress=progress.get(it.page.table.name, ""), seconds=arguments.every)
             for it in found
         ]
-    searches = search_page.find(outputs) if outputs and (everything_asked or searched) else []
-    if chosen or (everything_asked and outputs):
-        reuse = "any" if chosen else resolved(tuple(overrides))["runtime"]["reuse"]
-        found += own_runs.own_entries(outputs or folder, found, reuse, chosen, overrides)
-    if restricted or not everything_asked:
-        searches = [each for each in searches if each.search.name in searched]
-    results = arguments.results if everything_asked and not restricted else None
-    return write_report(found, results, output, commit(), searches, stamp)
+    if folders or (request.everything and outputs):
+        reuse = "any" if folders else resolved(tuple(request.overrides))["runtime"]["reuse"]
+        found += own_runs.own_entries(outputs or folder, found, reuse, folders, request.overrides)
+    searches = search_page.find(outputs) if outputs and (whole or request.searches) else []
+    searches = [each for each in searches if whole or each.search.name in request.searches]
+    return write_report(found, arguments.results if whole else None, output, commit(), searches, stamp)
 
 
 def progress_of(tables: Sequence[spec.Table], overrides: Sequence[str]) -> dict[str, str]:
