@@ -22,6 +22,7 @@ from ner_experiments.export import client, client_files
 from ner_experiments.export.card import card
 from ner_experiments.export.formats import FORMATS, Onnx, Outputs, suppress_warnings
 from ner_experiments.export.inputs import check_exportable, description, random_sentences
+from ner_experiments.export.scored_tags import check_scored_tags
 from ner_experiments.export.traceable import traceable
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run, open_run
@@ -70,6 +71,7 @@ def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
     artifacts.verify(folder, run.metrics)
     tagger, encoder = build.load_with_config(folder, run.config)
     check_exportable(encoder)
+    check_scored_tags(run, tagger, encoder)
     checked = sentences_to_check(run, encoder, number)
     with atomic_folder(output) as part:
         text = source(run.config)

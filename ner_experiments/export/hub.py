@@ -14,6 +14,7 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.export import card
 from ner_experiments.export.inputs import OUTSIDE, check_exportable
+from ner_experiments.export.scored_tags import check_scored_tags
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run, open_run
 from ner_experiments.utils.files import atomic_folder, write_json
@@ -37,8 +38,9 @@ def export(folder: Path, output: Path, *, licence: str | None) -> list[str]:
     with atomic_folder(output) as part:
         for name in artifacts.TAGGER:
             shutil.copyfile(folder / name, part / name)
-        _, encoder = build.load(part)
+        tagger, encoder = build.load(part)
         check_exportable(encoder, OUTSIDE)
+        check_scored_tags(run, tagger, encoder)
         labels = list(encoder.labels)
         write_json(
             part / "config.json", {"library_name": "ner_experiments", "id2label": labels, **counted(cfg)}

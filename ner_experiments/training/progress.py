@@ -118,18 +118,18 @@ def hint_of_few_updates(
     that dev is expected to be best there. score: the name of the score. sentence: mean number of tokens of a sentence
     in train, below which no batch is proposed. On 60 sentences of the toy corpus, 30 epochs are 90 updates of the
     weights by default, and dev F1 is 7.1; with 100 epochs it is 44.4, and with batches of 64 tokens 47.2. The hint
-    names as many epochs as `FEW_UPDATES` updates take.
+    names as many epochs, or as small batches, as `FEW_UPDATES` updates take.
     """
     epochs = len(scores)
     improved_last = best_epoch == epochs and not decays and max(scores) < 1
     if updates >= FEW_UPDATES or not (improved_last or max(scores) < NOTHING):
         return ""
-    updates -= updates % 10 ** max(0, len(str(updates)) - 2)  # so that the hints of a row's seeds are one
+    # to one digit, so that the hints of rows and seeds are one, mostly
+    updates = min(round(updates, 1 - len(str(updates))), 9 * FEW_UPDATES // 10)
     size = next((name for name in ("tokens", "sentences") if name in batches), None)
-    fewer = max(ceil(sentence) if size == "tokens" else 1, batches[size] // 8) if size else 0
-    smaller = (
-        f", or smaller batches, such as batches.{size}={fewer}" if size and fewer < batches[size] else ""
-    )
+    fewer = batches[size] * updates // FEW_UPDATES if size else 0
+    possible = fewer >= (sentence if size == "tokens" else 1)
+    smaller = f", or smaller batches, such as batches.{size}={fewer}" if possible else ""
     more = ceil(epochs * FEW_UPDATES / updates)
     return (
         f"only about {updates:,} weight updates, and dev {score} is best at the last epoch or below "

@@ -13,6 +13,7 @@ from ner_experiments.config import config_dirs, safe_yaml
 from ner_experiments.config.choices import merged
 from ner_experiments.config.compose import compose
 from ner_experiments.config.config_dirs import PACKAGE, names
+from ner_experiments.export import hub
 from ner_experiments.launch.sweeper import show_table
 from ner_experiments.report import own_runs
 from ner_experiments.runs import code, status
@@ -206,6 +207,19 @@ def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
     train(cfg)
     (said,) = [it for it in caplog.messages if it.startswith(f"{first['folder']} was interrupted")]
     assert "own_encoders/late.py has changed since; it starts over in a folder beside it" in said
+
+
+@pytest.mark.parametrize(("after", "differs"), [("-torch.tanh(x)", True), ("torch.tanh(x) + 0", False)])
+def test_no_export_carries_scores_of_other_tags(own: Path, tmp_path: Path, after: str, differs: bool) -> None:
+    run, output = Path(train(merged([*TINY, f"output_dir={tmp_path}/outputs"]))["folder"]), tmp_path / "hub"
+    edit(own / "own_encoders/late.py", "torch.tanh(x)", after)
+    del sys.modules["own_encoders.late"]
+    if not differs:
+        hub.export(run, output, licence=None)
+    else:
+        with pytest.raises(ValueError, match=r"late.py has changed since, by which \d+ of 10 test sentences"):
+            hub.export(run, output, licence=None)
+    assert output.exists() is not differs
 
 
 def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
