@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ner_experiments.analysis import archive
@@ -15,6 +16,7 @@ from ner_experiments.config.row_settings import root
 from ner_experiments.experiment_data import Fingerprints, read_corpus
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run
+from ner_experiments.runs.status import FAILED, planned_run, sweep_statuses
 from ner_experiments.runs.store import FindRuns, in_output_dir
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir
 from ner_experiments.tables.scores import Page, Result, on_other_data
@@ -55,8 +57,20 @@ def collect(
         if unofficial:
             files = f"the files of {result.data['name']} are not the published ones ({', '.join(unofficial)})"
             result = on_other_data(result, files)
+        if table.is_sweep and not (result.runs or result.missing):
+            result = replace(result, missing=failed(experiment, table.seeds))
         results.append(result)
     return Page(table, tuple(results), others)
+
+
+def failed(experiment: Experiment, seeds: Sequence[int]) -> str:
+    """Why no run of a sweep's row is finished, by the first that failed; empty if none has."""
+    planned = planned_run(experiment.row.label, experiment.cfg)
+    statuses = sweep_statuses(
+        [replace(planned, seed=seed) for seed in seeds], Path(experiment.cfg.output_dir)
+    )
+    first = next((it for it in statuses if it.state == FAILED), None)
+    return f"{first.folder} failed: {first.reason}; repeat the command of the sweep" if first else ""
 
 
 def find(experiment: Experiment, sources: Sequence[FindRuns]) -> Result:

@@ -73,8 +73,11 @@ class Page:
     def needs(self) -> list[str]:
         """Names of the data that rows which were not run would read, except what a run in its own folder has read.
 
-        What archived runs have read does not count, since it may not be on this machine.
+        What archived runs have read does not count, since it may not be on this machine. A sweep names none: whoever
+        started it knows.
         """
+        if self.table.is_sweep:
+            return []
         here = [it for it in self.results if any(not run.archived for run in it.runs.values())]
         available = {name for it in here for name in it.reads}
         not_run = [it for it in self.results if it.measured is None and not it.missing]

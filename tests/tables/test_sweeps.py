@@ -15,7 +15,8 @@ from toy_rows import TOY, finish
 
 from ner_experiments.analysis.search_trials import Search, Trial
 from ner_experiments.analysis.search_trials import write as write_search
-from ner_experiments.config.compose import jobs
+from ner_experiments.config.compose import compose, jobs
+from ner_experiments.experiment_data import unread_error
 from ner_experiments.main import cli
 from ner_experiments.tables import spec, sweeps
 
@@ -55,6 +56,17 @@ def finished(elsewhere: None) -> spec.Table:
         for seed, wrong in enumerate(num_wrong, start=1):
             finish([*FIXED, f"layers={layers}", "output_dir=outputs"], seed, wrong)
     return recorded(*SWEEP)
+
+
+def test_a_row_whose_runs_failed_is_not_one_that_was_not_run(finished: spec.Table, ner: Ner) -> None:
+    recorded(*FIXED, "layers=2,4", "seed=1,2", name="failing")
+    path = unread_error(compose([*FIXED, "layers=4", "seed=2"]))
+    path.parent.mkdir(parents=True)
+    path.write_text("Traceback\nMemoryError: all of it")
+    said = ner("table", "failing")
+    assert f"{path.parent} failed: MemoryError: all of it; repeat the command of the sweep" in said
+    assert "not counted" in said
+    assert "were not run need" not in said
 
 
 def test_a_sweep_is_recorded_as_a_file_of_sweeps() -> None:
