@@ -66,6 +66,8 @@ def grammar_rule(override: str) -> str:
         return "expected KEY=VALUE, such as seed=1"
     if value.startswith(("[", "{")):
         return "not a valid list or mapping: close all brackets, and quote texts with special characters"
+    if value.endswith(","):
+        return "it ends with a comma: write the values of a sweep without spaces, such as seed=1,2,3"
     quoted = shlex.quote(f"{key}={as_value(value)}")
     if re.match(r"\w+\(", value):
         return f"Hydra has no such function; to pass this as text, quote it: {quoted}"

@@ -109,7 +109,7 @@ def refuse_several_values(items: Iterable[Override], advice: str) -> None:
 def refuse_interval(item: Override) -> None:
     """Raise ValueError for an interval, from which only a search can draw values."""
     if item.is_interval_sweep():
-        raise ValueError(f"{item.input_line}: an interval can only be searched: add -m hydra/sweeper=optuna")
+        raise ValueError(f"{item.input_line}: an interval can only be searched: add hydra/sweeper=optuna")
 
 
 def split(overrides: Sequence[str]) -> list[list[str]]:

@@ -44,7 +44,7 @@ def write_report(
     After an error the folder is unchanged.
     """
     entries = sorted(entries, key=lambda entry: not entry.is_own)
-    site = Site(output, commit, first_page(entries))
+    site = Site(output, commit, first_page(entries, searches))
     search_page.write_all(site, searches)
     rows = row_pages(entries)
     for row in rows.values():
@@ -68,8 +68,10 @@ def write_report(
     return site.finish()
 
 
-def first_page(entries: Sequence[Entry]) -> str:
-    """The page to open first: that of a single table, unless it has runs of several settings; else the index."""
+def first_page(entries: Sequence[Entry], searches: Sequence[search_page.FoundSearch] = ()) -> str:
+    """The page to open first: that of a single search, or table with runs of one setting; else the index."""
+    if not entries and len(searches) == 1:
+        return searches[0].page
     shown = [entry for entry in entries if entry.page.has_runs] or entries
     if len({entry.page.table.name for entry in entries}) == len(shown) == 1:
         return f"{shown[0].name}.html"

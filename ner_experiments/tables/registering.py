@@ -79,9 +79,10 @@ def register(
         analysis=Analysis(TEST, ALPHA, table.smallest_effect),
     )
     path = place(table, extra_overrides, output)
+    if not path.exists():
+        refuse_begun(table, rows, seeds, output)
     with hold_lock(path.parent, wait=True):
         if not path.exists():
-            refuse_begun(table, rows, seeds, output)
             content = {name: value for name, value in asdict(asked).items() if name in keys(Registration)}
             with atomic_write(path) as part:
                 part.write_text(to_yaml(content), encoding="utf-8")

@@ -317,7 +317,7 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
 
     items: paths of runs, which have no label, and names of tables and sweeps, which stand for all their finished
         runs; overrides such as output_dir=DIR say where these are. Without a name and a path, overrides such as
-        layers=2,3 name a recorded sweep. ValueError if there is no finished run.
+        layers=2,3 name a recorded sweep. ValueError if there is no finished run, and for a name that nothing has.
     """
     overrides = [item for item in items if "=" in item and not Path(item).exists()]
     output = output_dir(overrides)
@@ -334,6 +334,10 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
         if item in known and not Path(item).exists():
             labels |= runs_of(find(item, output), overrides, output)
         elif item not in overrides:
+            if "/" not in item and not Path(item).exists():
+                if find_search(item, output):
+                    find(item, output)  # which says what takes one
+                raise ValueError(f"{item}: there is no such run, table or sweep{did_you_mean(item, known)}")
             labels[Path(item)] = ""
     return labels
 

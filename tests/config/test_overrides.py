@@ -35,6 +35,7 @@ init_from.optimizer.lr=0.1 -> init_from has no 'optimizer.lr' yet; to add it: +i
 +init_from.optimizer.lr=fast -> optimizer.lr must be a number, got fast
 +init_from={optimizer: sgd} -> optimizer must be a mapping, got sgd
 output_dir=/tmp/é -> quote values with special characters: 'output_dir="/tmp/é"'
+seed=1,2, -> it ends with a comma: write the values of a sweep without spaces
 data.comments=# -> quote values with special characters: 'data.comments="#"'
 data.name=a=b -> quote values with special characters: 'data.name="a=b"'
 data.name=a(b -> Hydra has no such function; to pass this as text, quote it: 'data.name="a(b"'

@@ -174,7 +174,7 @@ def test_a_search_is_a_sweep() -> None:
 
 @pytest.mark.parametrize("text", ["interval(0.1,1)", "tag(log, interval(0.1,1))", "int(interval(1,2))"])
 def test_an_interval_without_the_sweeper_is_refused_with_what_to_add(text: str) -> None:
-    with pytest.raises(ValueError, match=r"an interval can only be searched: add -m hydra/sweeper=optuna$"):
+    with pytest.raises(ValueError, match=r"an interval can only be searched: add hydra/sweeper=optuna$"):
         jobs(["data=toy_en", f"optimizer.lr={text}"])
 
 

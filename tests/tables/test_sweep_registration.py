@@ -206,7 +206,7 @@ def test_runs_begun_before_cannot_be_registered_and_new_seeds_can(
     (first / "metrics.json").unlink()  # as if interrupted
     with pytest.raises(ValueError, match=r"seed-1 and 2 more of these runs were begun before.* seed=4,5,6$"):
         register()
-    assert not FILE.exists()
+    assert not FILE.parent.exists()
     name = register("4,5,6").hash
     finish_row(2, name, first=4)
     finish_row(3, name, first=4)

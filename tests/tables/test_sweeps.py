@@ -181,6 +181,10 @@ def test_a_wrong_sweep_is_refused_before_anything_starts(sweep: str, rule: str, 
     [
         ("train sweep.name=mine", "sweep.name=mine requires a sweep: add -m"),
         ("table layer", "there is no table or sweep in outputs/sweeps named 'layer'; did you mean 'layers'?"),
+        *(
+            (f"{command} layer", "layer: there is no such run, table or sweep; did you mean 'layers'?")
+            for command in ("errors", "cases", "compare")
+        ),
         (
             "table yang2020_table12 layers",
             "expected one table or sweep and then overrides, got yang2020_table12 and",
@@ -342,8 +346,9 @@ def test_a_search_is_found_by_its_name(ner: Ner) -> None:
     assert "search over optimizer.lr; 1 of 2 trials, best dev F1 0.00" in ner(
         "table", "--output", "elsewhere"
     )
-    ner("report", "rates", "output_dir=elsewhere")
-    assert "rates" in Path("elsewhere/report/index.html").read_text(encoding="utf-8")
+    page = Path(ner("report", "rates", "output_dir=elsewhere").strip())
+    assert page.name == "search-elsewhere-rates.html"
+    assert "rates" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
