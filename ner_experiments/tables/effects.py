@@ -94,6 +94,18 @@ class Effects:
             return found
         return {cell: {seed: own[seed] for seed in sorted(common)} for cell, own in found.items()}
 
+    def shown(self, cell: Cell) -> Result | None:
+        """The row of a cell, if there is one; of those that are analyzed, with the seeds that are."""
+        row = self.rows.get(cell)
+        return row.at(self.used[cell]) if row and self.analysis and cell in self.used else row
+
+    @property
+    def without(self) -> str:
+        """`without seed 3, which not all rows have`, if there are such seeds in the rows that are analyzed."""
+        own = self.used.items() if self.analysis else ()
+        others = sorted({seed for cell, used in own for seed in self.scores(cell) if seed not in used})
+        return f"without {named_seeds(others)}, which not all rows have" if others else ""
+
     @property
     def factors(self) -> list[str]:
         """The settings with two or more levels among the cells that are analyzed."""
@@ -126,11 +138,8 @@ class Effects:
             ]
             if found and left_out:
                 texts.append(f"Analyzed without {listed(left_out)}, so that every combination is measured.")
-        others = sorted(
-            {seed for cell, own in self.used.items() for seed in self.scores(cell) if seed not in own}
-        )
-        if found and others:
-            texts.append(f"Analyzed without {named_seeds(others)}, which not all rows have.")
+        if self.without:
+            texts.append(f"Analyzed {self.without}.")
         if not found:
             reason = "one level of a setting is left" if len(self.factors) < 2 else "no row has two seeds"
             texts.append(f"Effects are not tested: {reason}.")
@@ -224,7 +233,7 @@ class Effects:
         lines = []
         for level in self.levels[self.axis]:
             by_key = [dict(zip(others, column, strict=True)) | {self.axis: level} for column in columns]
-            results = [self.rows.get(tuple(own[key] for key in self.levels)) for own in by_key]
+            results = [self.shown(tuple(own[key] for key in self.levels)) for own in by_key]
             lines.append(
                 [f"{self.axis}={level}", *(cells.score(it.measured) if it else "" for it in results)]
             )
@@ -239,7 +248,7 @@ class Effects:
         is_numeric = all(map(is_number, self.levels[self.axis]))
         points = []
         for cell in product(*self.levels.values()):
-            if (result := self.rows.get(cell)) is not None and result.measured:
+            if (result := self.shown(cell)) is not None and result.measured:
                 own = dict(zip(self.levels, cell, strict=True))
                 series = " ".join(cell_settings(others, [own[key] for key in others]))
                 x = float(cell[place]) if is_numeric else cell[place]
@@ -260,7 +269,8 @@ class Effects:
             log_x=log,
             dodge=True,
         )
-        return Chart(f"{unit} by {self.title}", DESCRIPTION, (panel,), grid=self.means)
+        description = f"{DESCRIPTION} Analyzed {self.without}." if self.without else DESCRIPTION
+        return Chart(f"{unit} by {self.title}", description, (panel,), grid=self.means)
 
     # Pairs of rows
 

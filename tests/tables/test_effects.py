@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -88,6 +89,15 @@ def test_what_is_missing_is_said_and_the_rest_is_analyzed() -> None:
     assert "Not measured: layers=10 words=glove." in text
     assert "Analyzed without layers=10, so that every combination is measured." in text
     assert "Analyzed without seed 3, which not all rows have." in text
+    means = {line[0]: line[1:] for line in grid.means.lines}
+    expected = [f"{fmean(scores('2', words, (1, 2)).values()):.2f}" for words in ("random", "glove")]
+    assert [
+        cell.split(" ± ")[0] for cell in means["layers=2"]
+    ] == expected  # not of all seeds: as the contrasts
+    assert [cell[-3:] for cell in (*means["layers=2"], *means["layers=10"])] == ["(2)", "(2)", "(3)", ""]
+    view = TableView(grid.page)
+    vars(view)["pairs"] = []
+    assert "(runs), in percent, analyzed without seed 3, which not all rows have:" in view.answer()
     assert grid.record()["missing"] == [{"layers": "10", "words": "glove"}]
     assert pairs_within([grid], []) == []
 
