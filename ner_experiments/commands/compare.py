@@ -73,12 +73,14 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--smallest-effect: expected a number above 0, got {arguments.smallest_effect}")
     if arguments.dataset and not (arguments.publish or arguments.paper):
         raise ValueError("--dataset belongs to --publish or --paper")
+    files, remarks = systems.parsed(arguments.systems)
     compared = systems.score(
-        systems.parsed(arguments.systems),
+        files,
         **how_to_read(arguments),
         published=published(arguments),
         train=arguments.train,
         smallest_effect=arguments.smallest_effect,
+        remarks=remarks,
     )
     view = Comparison.of(compared)
     if arguments.signature:

@@ -64,7 +64,7 @@ def of_files(arguments: argparse.Namespace) -> RescoredView:
     from ner_experiments.tables.rescored import Rescored
     from ner_experiments.tables.rescored_page import RescoredView
 
-    found, how = systems.parsed(arguments.items), how_to_read(arguments)
+    (found, _), how = systems.parsed(arguments.items), how_to_read(arguments)
     by_own = how | {"gold": arguments.own_gold, "gold_columns": arguments.own_gold_columns}
     own, other = (systems.score(found, **it) for it in (by_own, how))
     systems.check_renamed(own, other)

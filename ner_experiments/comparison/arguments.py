@@ -65,7 +65,7 @@ def scored_files(arguments: argparse.Namespace, names: Sequence[str]) -> Compare
     how = how_to_read(arguments)
     if not any(how.values()) and not systems.are_files(names):
         return None
-    compared = systems.score(systems.parsed(names), **how)
+    compared = systems.score(systems.parsed(names)[0], **how)
     systems.check_renamed(compared)
     return compared
 

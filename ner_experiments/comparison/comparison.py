@@ -64,6 +64,11 @@ class Comparison(TableView):
         return ""
 
     @property
+    def added_seeds(self) -> str:
+        """The same of the tables whose rows are compared."""
+        return " ".join(self.compared.remarks)
+
+    @property
     def effects(self) -> list[Effects]:
         return []
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.comparison.aligning import Aligned, align, tagged, token_accuracy, uncut, without_overlap
@@ -31,9 +31,13 @@ from ner_experiments.comparison.reading import (
 from ner_experiments.data.sentence import Sentence, gold_digest
 from ner_experiments.data.tags import encode
 from ner_experiments.runs.file_run import FileRun
+from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.text import truncated_repr
+
+if TYPE_CHECKING:
+    from ner_experiments.tables.table_view import TableView
 
 Systems = Mapping[str, Sequence[Path]]
 """The files of each system, one per seed; a file may be the folder of a run."""
@@ -55,7 +59,7 @@ class Published:
 class Compared:
     """Systems on one gold file. page: that of a sweep, with a row for each system.
 
-    types, missing_is_empty: as in `score`. found_types: the types of all files, before they are renamed.
+    types, missing_is_empty, remarks: as in `score`. found_types: the types of all files, before they are renamed.
     """
 
     page: Page
@@ -63,6 +67,7 @@ class Compared:
     types: Mapping[str, str]
     missing_is_empty: bool
     found_types: frozenset[str]
+    remarks: Sequence[str] = ()
 
     @property
     def runs(self) -> list[FileRun]:
@@ -74,13 +79,15 @@ class Compared:
         return [RowErrors(it.row.label, it.runs) for it in self.page.results]
 
 
-def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
+def parsed(arguments: Iterable[str]) -> tuple[dict[str, list[Path]], list[str]]:
     """The systems of arguments such as `flair=flair/seed-*.conll`; a further path belongs to the name before it.
 
-    An argument that is neither names a table or a recorded sweep, whose rows are systems. ValueError for a path without
-    a name, a pattern that no file has, a name or file that stands twice, and an unknown table.
+    An argument that is neither names a table or a recorded sweep, whose rows are systems; remarks on their seeds are
+    returned, too. ValueError for a path without a name, a pattern that no file has, a name or file that stands twice,
+    and an unknown table.
     """
     systems: dict[str, list[Path]] = {}
+    remarks: list[str] = []
     name = ""
     for argument in arguments:
         head, equals, pattern = argument.partition("=")
@@ -94,15 +101,18 @@ def parsed(arguments: Iterable[str]) -> dict[str, list[Path]]:
         if not paths and equals:
             raise ValueError(f"{name}: there is no file {pattern}")
         if not paths:
-            for label, runs in rows_of(argument).items():
-                add(systems, label, runs, argument)
+            view = table_of(argument)
+            remarks += [f"{argument}: {view.added_seeds}"] if view.added_seeds else []
+            for row in view.page.results:
+                if row.runs:
+                    add(systems, row.row.label, [run.folder for run in row.runs.values()], argument)
         elif not name:
             raise ValueError(f"{argument}: expected NAME=FILES, such as mine={argument}")
         elif again := {*systems[name]}.intersection(paths):
             raise ValueError(f"{name}: {again.pop()} stands twice")
         else:
             systems[name] += paths
-    return systems
+    return systems, remarks
 
 
 def matching(pattern: str) -> list[Path]:
@@ -117,16 +127,16 @@ def add(systems: dict[str, list[Path]], name: str, paths: list[Path], argument: 
     systems[name] = paths
 
 
-def rows_of(name: str) -> dict[str, list[Path]]:
-    """The folders of the runs of a table or a recorded sweep, by the label of their row."""
-    from ner_experiments.tables.sweeps import named_runs  # slow to import: Hydra
+def table_of(name: str) -> TableView:
+    """A table or a recorded sweep with its runs. ValueError for an unknown one, and if no run of it is finished."""
+    from ner_experiments.tables import sweeps  # slow to import: Hydra
+    from ner_experiments.tables.experiments import output_dir
+    from ner_experiments.tables.table_view import TableView
 
-    rows: dict[str, list[Path]] = {}
-    for folder, label in named_runs([name]).items():
-        if not label:
-            raise ValueError(f"{name}: there is no such file, table or sweep")
-        rows.setdefault(label, []).append(folder)
-    return rows
+    output = output_dir([])
+    if name not in (*spec.names(), *sweeps.names(output)):
+        raise ValueError(f"{name}: there is no such file, table or sweep")
+    return TableView(sweeps.finished(sweeps.find(name, output), [], output))
 
 
 def are_files(arguments: Sequence[str]) -> bool:
@@ -165,6 +175,7 @@ def score(
     encoding: str | None = None,
     train: Path | None = None,
     smallest_effect: float = SMALLEST_EFFECT,
+    remarks: Sequence[str] = (),
 ) -> Compared:
     """Score the files of systems against one gold file.
 
@@ -172,6 +183,7 @@ def score(
     "" for all others, where these are not found. types: other names for types, in all files.
     published: a score that each system is compared with. train: training data, by which mentions are seen or unseen.
     missing_is_empty: as in `align`. encoding: as in `read`. smallest_effect: as in `Table`.
+    remarks: sentences on the seeds of the systems.
 
     ValueError for files that cannot be read or aligned, files with another gold, predictions or train without a type of
     gold, and columns of what is not there.
@@ -252,7 +264,9 @@ def score(
         recorded=datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
         smallest_effect=smallest_effect,
     )
-    return Compared(Page(table, tuple(results)), gold_texts, types, missing_is_empty, frozenset(found_types))
+    return Compared(
+        Page(table, tuple(results)), gold_texts, types, missing_is_empty, frozenset(found_types), remarks
+    )
 
 
 def read_gold_beside(path: Path, columns: Columns | None, encoding: str | None) -> Texts:

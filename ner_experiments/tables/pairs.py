@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import comb
 from typing import Any, Literal, get_args
 
 from ner_experiments.analysis import statistics
@@ -207,13 +208,23 @@ def against_leaders(pairs: Sequence[Pair]) -> list[list[Pair]]:
 
 def verdict_text(pairs: Sequence[Pair]) -> str:
     """Verdicts on the row with the highest mean against all others: a sentence for each test set with two or more."""
-    return " ".join(sentence(against, pairs) for against in against_leaders(pairs))
+    # only before it took the lead can a row have been found behind another
+    return " ".join(sentence(it, pairs, ", as an earlier look decided") for it in against_leaders(pairs))
 
 
-def sentence(against: Sequence[Pair], every: Sequence[Pair]) -> str:
+def text_on_references(pairs: Sequence[Pair]) -> str:
+    """Verdicts on the reference of each test set against all others, given the pairs of `compare_rows`."""
+    by_reference: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        by_reference.setdefault(pair.labels[1], []).append(pair.swapped())
+    return " ".join(sentence(against, pairs) for against in by_reference.values())
+
+
+def sentence(against: Sequence[Pair], every: Sequence[Pair], behind_why: str = "") -> str:
     """Verdicts on the first row of these pairs, which all have it in common, with unit, seeds, interval and p.
 
-    every: the pairs of all rows, some of which may be decided where the first row's pairs are undecided.
+    every: all tested pairs. The other rows may be untested against each other, or decided where the first row's pairs
+        are undecided: their order is then not said to be undecided.
     """
     label = against[0].labels[0]
     by_verdict = {name: [it for it in against if it.verdict == name] for name in get_args(PairVerdict)}
@@ -221,16 +232,17 @@ def sentence(against: Sequence[Pair], every: Sequence[Pair]) -> str:
     if ahead := by_verdict["ahead"]:
         parts.append(f"{label} is ahead of {with_gaps(ahead)}")
     if behind := by_verdict["behind"]:
-        parts.append(f"{label} is behind {with_gaps(behind)}, as an earlier look decided")
+        parts.append(f"{label} is behind {with_gaps(behind)}{behind_why}")
     if equal := by_verdict["equal"]:
         effect = equal[0].test.smallest_effect
         parts.append(f"{label} differs by less than {effect:g} points from {with_gaps(equal)}")
     if undecided := sorted(by_verdict["undecided"], key=lambda it: it.test.over_seeds.mean):
         others = [*map(other, undecided)]
         shown = f" ({gap(undecided[0])})" if len(undecided) == 1 else ""
-        order = f"the order of {listed([label, *others])} is undecided"
-        if any(pair.verdict != "undecided" and {*others}.issuperset(pair.labels) for pair in every):
-            order = f"{label} is not shown to differ from {listed(others)}"
+        open_pairs = [it for it in every if it.verdict == "undecided" and {*others}.issuperset(it.labels)]
+        order = f"{label} is not shown to differ from {listed(others)}"
+        if len(open_pairs) == comb(len(others), 2):
+            order = f"the order of {listed([label, *others])} is undecided"
         parts.append(f"{order}{shown}{more_seeds(undecided)}")
     text = f"By {against[0].a.score_name} over {seeds_at_hand(against)}, {'; '.join(parts)}."
     if any(pair.test.over_seeds.p is None for pair in against):

@@ -26,6 +26,7 @@ from ner_experiments.tables import spec
 from ner_experiments.tables.collecting import collect
 from ner_experiments.tables.experiments import counts, output_dir
 from ner_experiments.tables.looks import at_looks
+from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.locks import hold_lock
@@ -343,12 +344,18 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
 
 
 def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, str]:
-    """The finished runs of a table with the labels of their rows. ValueError if there is none."""
+    """The finished runs of a table with the labels of their rows. ValueError as `finished`."""
+    page = finished(table, overrides, output)
+    return {run.folder: it.row.label for it in page.results for run in it.runs.values()}
+
+
+def finished(table: Table, overrides: Sequence[str], output: Path) -> Page:
+    """A table with its finished runs. ValueError if there is none."""
     page = at_looks(collect(table, overrides))
     if not page.runs:
         reasons = [f": {it.missing}" for it in page.results if it.missing]
         raise ValueError(f"{table.name}: no run of it is finished in {output}{reasons[0] if reasons else ''}")
-    return {run.folder: it.row.label for it in page.results for run in it.runs.values()}
+    return page
 
 
 def same_rows(one: Table, other: Table) -> bool:

@@ -22,7 +22,7 @@ from ner_experiments.tables.differences import (
 from ner_experiments.tables.effects import Effects, effects_of, matrix, pairs_within
 from ner_experiments.tables.looks import Decision, decide
 from ner_experiments.tables.origin import origin, remarks_on_code
-from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, verdict_text
+from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, text_on_references, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups, named_seeds
 from ner_experiments.tables.sweep_registration import Standing, standing
@@ -96,21 +96,35 @@ class TableView:
         return [*self.decision.pairs.values()] if self.decision else pairs_of(self.page)
 
     @cached_property
+    def tested(self) -> list[Pair]:
+        """The pairs that the table compares: all of a sweep; of a published table, each row and its reference."""
+        return self.pairs if self.page.table.is_sweep else compare_rows(self.page)
+
+    @property
+    def added_seeds(self) -> str:
+        """A sentence on seeds that count although they were not planned, if rows are compared.
+
+        Those of archived runs were chosen when these were archived.
+        """
+        table, it = self.page.table, self.registration.registration
+        planned = {*table.seeds, *(it.seeds if it else ())}
+        own = {seed for row in self.page.results for seed, run in row.runs.items() if not run.archived}
+        if not (table.seeds and (more := sorted(own - planned)) and self.tested) or table.looks:
+            return ""
+        place = "of the recorded sweep" if table.is_sweep else "in the table's seeds"
+        why = "the p values assume that seeds were not added because of scores"
+        return f"{named_seeds(more).capitalize()} counted too, though not {place}: {why}."
+
+    @cached_property
     def verdict(self) -> str:
-        """Verdicts on the pairs of a sweep's rows, and a sentence on seeds that it lacks, and on several test sets."""
-        parts = [verdict_text(self.pairs)] if self.pairs else []
-        table = self.page.table
-        seeds = {seed for result in self.page.results for seed in result.runs}
-        if self.pairs and table.seeds and not table.looks and (more := sorted(seeds - {*table.seeds})):
-            parts.append(
-                f"{named_seeds(more).capitalize()} counted too, though not of the recorded sweep: the p values assume "
-                "that seeds were not added because of scores."
-            )
+        """Verdicts on the tested pairs, and sentences on seeds that were not planned and on several test sets."""
+        is_sweep = self.page.table.is_sweep
+        parts = [verdict_text(self.pairs) if is_sweep else text_on_references(self.tested), self.added_seeds]
         if (number := len(groups(self.page.results))) > 1:
             parts.append(
                 f"The rows were scored on {number} test sets; rows on different ones are not compared."
             )
-        return " ".join(parts)
+        return " ".join(filter(None, parts))
 
     @property
     def looks(self) -> list[str]:
@@ -149,8 +163,7 @@ class TableView:
             if within := pairs_within(self.effects, self.pairs):
                 return Differences(WITHIN_A_LEVEL.format(number=len(self.pairs)), within)
             return Differences(ALL_PAIRS, self.pairs) if self.pairs else None
-        compared = compare_rows(self.page)
-        return Differences(WITH_THE_BEST, compared) if compared else None
+        return Differences(WITH_THE_BEST, self.tested) if self.tested else None
 
     # The table
 
@@ -226,21 +239,28 @@ class TableView:
         origins = BOTH_ORIGINS if self.has_both_origins else ""
         return [*filter(None, [self.explanation, self.closeness, origins, self.oracle_epoch])]
 
+    @property
+    def remarks(self) -> list[str]:
+        """Remarks on the rows' data and seeds, each with the rows that have it."""
+        labels: dict[str, list[str]] = {}
+        for result in self.page.results:
+            labels.setdefault(result.remark, []).append(result.row.label)
+        return [f"{'; '.join(rows)}: {remark}." for remark, rows in labels.items() if remark]
+
     @cached_property
     def notes(self) -> list[str]:
         """Notes on rows, by number, on the table and on the test sets, and why runs were not used."""
         page, table = self.page, self.page.table
         texts = [f"[{number}] {result.row.note}" for number, result in numbered(page) if result.row.note]
         texts += table.notes
+        if not table.is_sweep and self.added_seeds:  # a sweep's verdict has it
+            texts.append(self.added_seeds)
         if table.analysis:
             texts.append(f"Computed from the runs of {table.analysis}.")
         if table.command:
             texts.append(f"Measured by `{table.command}`.")
         texts += [*remarks_on_code(page), *dominant_sentence.remarks(page)]
-        labels: dict[str, list[str]] = {}
-        for result in page.results:
-            labels.setdefault(result.remark, []).append(result.row.label)
-        texts += [f"{'; '.join(rows)}: {remark}." for remark, rows in labels.items() if remark]
+        texts += self.remarks
         if page.needs:
             texts.append(f"The rows that were not run need {listed(page.needs)}.")
         reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
@@ -262,8 +282,8 @@ class TableView:
         )
 
     def answer(self) -> str:
-        """Answer of a sweep in Markdown: its verdict, its rows as plots in text, and all pairs of rows."""
-        return pages.page("answer.md.j2", view=self, page=self.page, root="")
+        """Answer of a sweep in Markdown: its verdict, its rows as plots in text, all pairs of rows, and remarks."""
+        return pages.page("answer.md.j2", view=self, page=self.page, root="", remarks=self.remarks)
 
     def latex(self) -> str:
         """LaTeX for \\usepackage{booktabs}: a tabular, a second one if rows are compared, and the notes as text."""

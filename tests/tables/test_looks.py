@@ -84,10 +84,12 @@ def test_a_page_has_the_seeds_of_its_looks_and_says_so_of_the_others() -> None:
     for pair in pairs:
         assert pair["difference"] == pytest.approx(means[pair["a"]] - means[pair["b"]])
         assert (pair["level"], pair["seeds"]) == (level, [3, 3])
+    remark = "layers=3: the verdict is made without seeds 4 and 5, which no look has."
+    assert remark in TableView(shown).answer()
     text = TableView(shown).markdown()
     assert f"p corrected is at most the level of the look, {level:.4f}; equal" in text
     assert "at most 5 %; equal" not in text
-    assert "layers=3: the verdict is made without seeds 4 and 5, which no look has." in text
+    assert text.count(remark) == 1
 
 
 def test_before_the_first_look_a_page_has_all_seeds() -> None:
