@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.row_settings import display_name, flat, varying
 from ner_experiments.tables.effects import Effects
-from ner_experiments.tables.pairs import Pair, against_leaders
+from ner_experiments.tables.pairs import against_leaders, mean
 from ner_experiments.tables.plots import score_plots, seed_plots, settings
-from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.utils.text import listed
@@ -125,27 +126,23 @@ class Article:
         )
 
     @cached_property
-    def against(self) -> list[list[Pair]]:
-        """For each test set, the row with the highest mean against all others."""
-        return against_leaders(self.view.pairs)
-
-    @cached_property
     def is_tested(self) -> bool:
-        """Whether some pair of rows has several seeds."""
-        return any(pair.test.p_adjusted is not None for pair in self.view.pairs)
+        """Whether some compared pair of rows has several seeds."""
+        return any(pair.test.p_adjusted is not None for pair in self.view.tested)
 
     @cached_property
     def bold(self) -> set[str]:
-        """On each test set, the row with the highest mean and, if rows are tested, those not shown to be behind it."""
-        best = {against[0].labels[0] for against in self.against}
-        best |= {
-            it.labels[1]
-            for against in self.against
-            for it in against
-            if not round(it.test.over_seeds.mean, 2)
-        }
-        close = {it.labels[1] for against in self.against for it in against if it.verdict != "ahead"}
-        return best | close if self.is_tested else best
+        """On each test set, the rows with the highest mean as printed and, of a tested sweep, those not behind it."""
+        found = set()
+        for group in groups(self.page.results):
+            best = max(round(mean(it), 2) for it in group)
+            found |= {it.row.label for it in group if round(mean(it), 2) == best and len(group) > 1}
+        if (
+            self.is_tested and self.page.table.is_sweep
+        ):  # a published table does not compare all rows with the best
+            against = chain.from_iterable(against_leaders(self.view.pairs))
+            found |= {it.labels[1] for it in against if it.verdict != "ahead"}
+        return found
 
     @cached_property
     def grids(self) -> list[Effects]:
@@ -205,22 +202,25 @@ class Article:
     @property
     def levels(self) -> list[float]:
         """The levels of the tests, if looks share the level of the verdicts out among them."""
-        levels = sorted({pair.test.alpha for pair in self.view.pairs})
+        levels = sorted({pair.test.alpha for pair in self.view.tested})
         return [] if levels == [ALPHA] else levels
 
     @property
     def registration(self) -> str:
-        """A sentence on what was registered before the first run; nothing for files of predictions."""
+        """A sentence on what was registered of the table before the first run; nothing for files of predictions.
+
+        What runs recorded may be the registration of another sweep with an equal row, or of a paper's claims.
+        """
+        standing = self.view.registration
         if not self.trained:
             return ""
-        standing = self.view.registration
-        if standing.registration and not standing.reasons:
-            text = "Rows, seeds and the primary comparison were registered before the first run"
-            return f"{text} (hash {standing.registration.hash})."
-        recorded = sorted({name for run in self.page.runs if (name := run.metrics.get("registration"))})
-        if recorded:
-            return f"When they were started, runs recorded the registration {listed(recorded)}."
-        return "Nothing was registered before the first run, so the comparisons are exploratory."
+        if (it := standing.registration) is None:
+            return "This table has no registration of its own, so its comparisons are exploratory."
+        if standing.pair is None:
+            text = f"The registration {it.hash} is of other runs or scores than these"
+            return f"{text}, so that all comparisons are exploratory."
+        text = f"Rows, seeds and the primary comparison, {' - '.join(it.labels)}, were registered"
+        return f"{text} before the first run (hash {it.hash}); all others are exploratory."
 
     @cached_property
     def used(self) -> dict[str, list[str]]:

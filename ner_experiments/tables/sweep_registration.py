@@ -260,6 +260,6 @@ def others(it: Registration) -> Iterator[str]:
 def nothing(page: Page) -> str:
     """Why a page without a registration is exploratory; names those that its runs have recorded."""
     if names := sorted({name for run in page.runs if (name := run.metrics.get("registration"))}):
-        where = "the file is gone, or it is that of a paper, which `ner-experiments register` prints"
-        return f"runs recorded {listed(names)}, which is no registration of it here ({where})"
+        where = "the file is gone, or it is of another sweep or of a paper (see `ner-experiments register`)"
+        return f"runs recorded {listed(names)}, which is no registration of it here: {where}"
     return "nothing was registered before its first run"

@@ -86,7 +86,7 @@ def test_a_registration_that_is_gone_is_missed(ner: Ner) -> None:
     finish_row(2, name)
     FILE.unlink()
     (reason,) = ner.json("table", "layers")["registration"]["reasons"]
-    assert reason.startswith(f"runs recorded {name}, which is no registration of it here (the file is gone")
+    assert reason.startswith(f"runs recorded {name}, which is no registration of it here: the file is gone")
 
 
 def change(path: Path, key: str, value: Any) -> None:
