@@ -9,7 +9,8 @@ from typing import Any
 import hydra
 import pytest
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
+from places import ROOT
 from safetensors.torch import load_file
 from torch import nn
 
@@ -277,6 +278,8 @@ ENCODERS = {
     "model.cell._target_=broken_here.Cell: broken_here: SyntaxError: ": {
         "cell": {"_target_": "broken_here.Cell", "_partial_": True}
     },
+    f"model.droput: {BASE}.bilstm.BiLSTM (conf/model/bilstm.yaml) has no argument 'droput': remove the line, or add "
+    "it to the class; did you mean 'dropout'?": {"droput": 0.5},
 }
 
 
@@ -286,8 +289,10 @@ def test_a_config_of_an_encoder_that_cannot_be_built_is_refused_in_one_line(
 ) -> None:
     (tmp_path / "broken_here.py").write_text("class Cell(:\n")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(ROOT)
     cfg = configure(f"output_dir={tmp_path / 'outputs'}", "model=bilstm")
-    cfg.model.update(ENCODERS[message])
+    with open_dict(cfg):
+        cfg.model.update(ENCODERS[message])
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         train.train(cfg)
     assert "\n" not in str(error.value)

@@ -21,6 +21,7 @@ from torch import Tensor
 from ner_experiments.build import build
 from ner_experiments.config.choices import merged
 from ner_experiments.config.identity import counted
+from ner_experiments.config.targets import check_targets
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.experiment_data import make_encoder
@@ -69,7 +70,12 @@ class TrialData(NamedTuple):
 def run_experiment(
     names: Sequence[str], certificates: Sequence[Certificate], *, num_seeds: int, num_processes: int
 ) -> XorResults:
-    """Measure and train the named architectures; return the results with the certificates and provenance."""
+    """Measure and train the named architectures; return the results with the certificates and provenance.
+
+    Raises ValueError as `targets.check_targets`.
+    """
+    for name in names:
+        check_targets(compose(name, "softmax"))
     started = time.perf_counter()
     # Read first, because the checkout may change meanwhile.
     provenance = {

@@ -12,6 +12,7 @@ from places import ROOT
 
 from ner_experiments.config.choices import merged
 from ner_experiments.config.config_dirs import CONF
+from ner_experiments.config.targets import check_targets
 
 CHOICES = sorted(
     path.relative_to(CONF).with_suffix("").as_posix()
@@ -48,8 +49,9 @@ def composed(*overrides: str) -> Any:
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_a_choice_has_no_unused_key(choice: str) -> None:
+def test_a_choice_has_no_unused_key_and_the_required_ones(choice: str) -> None:
     group, _, name = choice.partition("/")
+    check_targets(merged([f"{group}={name}"]))
     part = composed(f"{group}={name}")
     if group in ("paper", "data_trainer"):  # which set what belongs to other groups
         part.pop("direct")
