@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch
@@ -80,7 +80,7 @@ class Tagger(nn.Module):
 
     def forward(self, batch: Batch) -> Scores:
         """Score of every tag at every token."""
-        states = of_its_size(self.model, self.model(self.embed(batch), batch.lengths))
+        states = of_its_size(self.model, self.model(self.embed(batch), batch.lengths), *batch.mask.shape)
         scores = self.output(states)
         for name, module in self.direct.items():
             scores = scores + batch.spread(name, self.rows(name, module, batch))
@@ -89,7 +89,7 @@ class Tagger(nn.Module):
     def embed(self, batch: Batch) -> Float[Tensor, "batch time size"]:
         """Concatenated vectors of all inputs, of size 0 if there are none."""
         vectors = [
-            of_its_size(module, batch.spread(name, self.rows(name, module, batch)))
+            batch.spread(name, of_its_size(module, self.rows(name, module, batch), None))
             for name, module in self.inputs.items()
         ]
         if not vectors:
@@ -149,14 +149,23 @@ class Tagger(nn.Module):
         return optimizer
 
 
-def of_its_size(module: Any, vectors: Tensor) -> Tensor:
-    """The vectors that a module returns. ValueError unless they have its `output_size`."""
-    if vectors.shape[-1] != module.output_size:
-        raise ValueError(
-            f"{type(module).__module__}.{type(module).__name__}: output_size is {module.output_size}, but what it "
-            f"returns has size {vectors.shape[-1]}"
+def of_its_size(module: Any, output: Any, *sizes: int | torch.SymInt | None) -> Tensor:
+    """The output of a module. ValueError unless it is a tensor of these sizes, None for any, and its `output_size`."""
+    wanted, found = (*sizes, module.output_size), output.shape if isinstance(output, Tensor) else ()
+    pairs = zip(wanted, found, strict=False)
+    if len(found) != len(wanted) or any(size is not None and size != own for size, own in pairs):
+        axes = "batch, time" if len(sizes) == 2 else "rows"
+        own_sizes = ", ".join("any" if size is None else str(size) for size in wanted)
+        got = (
+            f"a tensor of shape {tuple(found)}"
+            if isinstance(output, Tensor)
+            else f"a {type(output).__name__}"
         )
-    return vectors
+        raise ValueError(
+            f"{type(module).__module__}.{type(module).__name__}: expected it to return a tensor of shape "
+            f"({own_sizes}), which are {axes} and its output_size, got {got}"
+        )
+    return cast(Tensor, output)
 
 
 def count_parameters(tagger: nn.Module) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from omegaconf import DictConfig, open_dict
 from places import ROOT
 from safetensors.torch import load_file
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from ner_experiments import build, train
 from ner_experiments.config.compose import compose
@@ -20,6 +22,7 @@ from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs.run import Run
+from ner_experiments.tagger import of_its_size
 from ner_experiments.training.progress import hint_of_few_updates
 from ner_experiments.training.scoring import Scorer
 
@@ -333,9 +336,32 @@ def test_a_part_whose_output_size_is_wrong_is_named(
     monkeypatch.setattr(
         f"ner_experiments.{group}.{name}.output_size", property(lambda _: 7, lambda *_: None), raising=False
     )
-    message = f"^ner_experiments.{group}.{name}: output_size is 7, but what it returns has size "
+    message = (
+        rf"^ner_experiments.{group}.{name}: expected it to return a tensor of shape \(.*, 7\), which are "
+    )
     with pytest.raises(ValueError, match=message):
         train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
+
+
+OUTPUTS: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "a tensor of shape (2, 3, 4)": lambda x, lengths: x[:, :-1],
+    "a tensor of shape (4, 2, 4)": lambda x, lengths: x.transpose(0, 1),
+    "a tensor of shape (2, 4)": lambda x, lengths: x.mean(1),
+    "a tuple": lambda x, lengths: (x, lengths),
+    "a PackedSequence": lambda x, lengths: pack_padded_sequence(x, lengths, batch_first=True),
+    "a NoneType": lambda x, lengths: None,
+}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_an_output_of_the_wrong_shape_is_named_with_the_class(output: str) -> None:
+    class Own(nn.Module):
+        output_size = 4
+
+    returned = OUTPUTS[output](torch.zeros(2, 4, 4), torch.tensor([4, 2]))
+    message = "Own: expected it to return a tensor of shape (2, 4, 4), which are batch, time and its output_size, got "
+    with pytest.raises(ValueError, match=re.escape(f"{message}{output}") + "$"):
+        of_its_size(Own(), returned, 2, 4)
 
 
 def test_a_decoder_without_num_tags_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
