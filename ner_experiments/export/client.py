@@ -7,6 +7,7 @@ Prints a JSON object per sentence, with its offset and its mentions. From Python
 from __future__ import annotations
 
 import json
+import os
 import re
 import string
 import sys
@@ -228,9 +229,28 @@ INPUTS: dict[str, Callable[[Any, Any], Encode]] = {
 }
 
 
-if __name__ == "__main__":
+def main(names: Sequence[str]) -> int:
+    """Tag files, standard input without any; return the exit status: 1, without a message, if the reader has gone."""
+    if {"-h", "--help"} & set(names):
+        print(__doc__)
+        return 0
     tagger = Tagger(Path(__file__).parent)
-    for name in sys.argv[1:] or ["-"]:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        for sentence in tagger.tag(data.decode("utf-8-sig")):
-            sys.stdout.buffer.write(json.dumps(sentence, ensure_ascii=False).encode() + b"\n")
+    for name in names or ["-"]:
+        try:
+            data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+            text = data.decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            print(f"{name}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+            return 1
+        try:
+            for sentence in tagger.tag(text):
+                sys.stdout.buffer.write(json.dumps(sentence, ensure_ascii=False).encode() + b"\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

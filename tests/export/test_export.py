@@ -1,6 +1,7 @@
 """The command: its files, its card, what it refuses, and tag.py without torch and the suite."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -101,6 +102,43 @@ def test_tag_py_gives_the_mentions_of_the_run_and_needs_neither_torch_nor_the_su
         for it in load(run).tag(text)
     ]
     assert {mention["type"] for it in found for mention in it["mentions"]} > {"PER"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "begin"),
+    [
+        (["--help"], 0, "Tag text with the model beside this file"),
+        (["nowhere.txt"], 1, "nowhere.txt: No such file or directory\n"),
+        (["latin.txt"], 1, "latin.txt: 'utf-8' codec can't decode byte 0xe9 in position 3"),
+    ],
+)
+def test_tag_py_answers_a_mistake_in_one_line(
+    arguments: list[str],
+    status: int,
+    begin: str,
+    exported: Exported,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client, "__file__", str(exported.folder / "tag.py"))
+    Path("latin.txt").write_bytes(b"caf\xe9")
+    assert client.main(arguments) == status
+    printed = capsys.readouterr()
+    assert (printed.err if status else printed.out).startswith(begin)
+    assert printed.err.count("\n") == status
+
+
+def test_tag_py_says_nothing_if_its_reader_has_gone(exported: Exported) -> None:
+    command = [sys.executable, str(exported.folder / "tag.py")]
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(
+        command, input=b"Ann sat.\n" * 100, stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (1, b"")
 
 
 def tuple_of(mention: Mapping[str, Any]) -> tuple[Any, ...]:
