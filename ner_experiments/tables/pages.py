@@ -15,7 +15,7 @@ from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.store import FindRuns, archives, corpora_in, in_output_dir
 from ner_experiments.tables import spec
 from ner_experiments.tables.collecting import collect
-from ner_experiments.tables.experiments import deviations, output_dir
+from ner_experiments.tables.experiments import deviations, experiments, output_dir
 from ner_experiments.tables.looks import at_looks
 from ner_experiments.tables.scores import Page, Result, on_other_data
 from ner_experiments.tables.spec import Table
@@ -40,10 +40,13 @@ class Source:
 def page(table: Table, overrides: Sequence[str], results: Path) -> Page:
     """The table with its runs in `output_dir` and, if it is a published one, those archived in `results`.
 
-    If no run has exactly the requested settings, those that deviate least in other settings are taken.
+    If no run has exactly the requested settings, those that deviate least in other settings are taken. Raises
+    ValueError as `experiments`.
     """
     if table.is_sweep or not results.is_dir():
         return at_looks(collect(table, overrides))
+    if not table.command:
+        experiments(table, overrides)  # a row that no run can have is refused even where there are no runs
     output = output_dir(overrides)
     own = [item for item in overrides if root(item) != "output_dir"]
     found = pages(table, in_results(results), output if output.is_dir() else None, own)

@@ -114,6 +114,9 @@ def requested(
     if "=" not in first:
         if other := next((item for item in others if "=" not in item and not item.startswith("~")), None):
             raise ValueError(f"expected one table or sweep and then overrides, got {first} and {other}")
+        for seeds in (item for item in others if key(item) == "seeds"):
+            log.warning("%s: passed over; all finished seeds are shown", seeds)
+        others = [item for item in others if key(item) != "seeds"]
         return find(first, output_dir([*others, *place])), [*others, *place]
     items = [item for item in items if root(item) not in NOT_OF_A_JOB]
     where = [*(item for item in items if is_place(item)), *place]

@@ -17,9 +17,18 @@ from ner_experiments.runs.store import FindRuns, corpora_in
 from ner_experiments.tables import spec
 from ner_experiments.tables.collecting import collect, find
 from ner_experiments.tables.experiments import experiments
-from ner_experiments.tables.pages import Source, corpora, in_run_folders, on_archived_data, page_of, pages
+from ner_experiments.tables.pages import (
+    Source,
+    corpora,
+    in_run_folders,
+    on_archived_data,
+    page,
+    page_of,
+    pages,
+)
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.sweeps import requested
 from ner_experiments.tables.table_view import TableView
 
 TABLE = spec.load("yang2020_table13")
@@ -153,3 +162,14 @@ def test_rows_on_other_files_than_the_archived_ones_are_not_compared_with_the_pa
     assert [it.rows for it in reproducibility(page)] == [2]
     without_runs = replace(page, results=tuple(replace(row, runs={}) for row in rows))
     assert f"{rows[2].row.label}: {rows[2].remark}." in TableView(without_runs).notes
+
+
+def test_a_row_with_a_setting_that_is_none_is_refused_without_runs_too(tmp_path: Path) -> None:
+    row = replace(TABLE.rows[0], label="b", run=("model.widht=3",))
+    with pytest.raises(ValueError, match=r"row 'b': model.widht=3: there is no setting 'model.widht'"):
+        page(replace(TABLE, rows=(row,)), [f"output_dir={tmp_path}"], Path("results"))
+
+
+def test_seeds_of_a_table_are_passed_over_and_said_to_be(caplog: pytest.LogCaptureFixture) -> None:
+    assert requested([TABLE.name, "seeds=[1]", "data=weibo"])[1] == ["data=weibo"]
+    assert caplog.messages == ["seeds=[1]: passed over; all finished seeds are shown"]
