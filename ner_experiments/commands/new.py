@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{existing}: already exists: choose another name, or remove it")
     context = {
         "name": name,
+        "config": (folder / "model" / f"{name}.yaml").as_posix(),
+        "test": test.as_posix(),
         "module": ".".join(module.with_suffix("").parts),
         "class_name": f"{''.join(map(str.capitalize, name.split('_')))}BiLSTM",
     }
@@ -62,6 +64,10 @@ def run(arguments: argparse.Namespace) -> None:
     print("next:")
     for command in commands(name, test, "" if in_checkout else f" --config-dir {folder}"):
         print(f"  {command}")
+    if not in_checkout:
+        print(
+            f"Commands on its runs (predict, errors, ...) take --config-dir {folder} and PYTHONPATH=., too."
+        )
 
 
 def commands(name: str, test: Path, option: str) -> Iterator[str]:

@@ -78,8 +78,9 @@ def refuse_foreign(settings: Any, source: Path | str) -> None:
     for place, name in targets(settings):
         if not (isinstance(name, str) and (is_known(name) or is_module_or_optimizer(name))):
             raise ValueError(
-                f"{source}: {place}: a run may name what conf/ and the configs of --config-dir name, a class of "
-                f"{MODELS}, or what is directly in {', '.join(OF_TORCH)}, got {name!r}"
+                f"{source}: {place}: conf/ does not name {name!r}; if it is your own, repeat the command with "
+                f"--config-dir and the folder of the configs that name it; else a run may name a class of "
+                f"{MODELS}, or what is directly in {', '.join(OF_TORCH)}"
             )
 
 

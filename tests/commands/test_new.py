@@ -23,13 +23,15 @@ def test_the_commands_that_it_prints_run(
     written, _, commands = capsys.readouterr().out.partition("next:\n")
     assert written.splitlines() == [f"written: {path}" for path in FILES]
     suite = f"PYTHONPATH=.:{ROOT} {sys.executable} -m ner_experiments"
-    for line in commands.splitlines():
+    *lines, last = commands.splitlines()
+    assert last == "Commands on its runs (predict, errors, ...) take --config-dir conf and PYTHONPATH=., too."
+    for line in lines:
         command = line.replace("PYTHONPATH=. ner-experiments", suite)
         command = command.replace("n_trials=3", "n_trials=1 data.max_sentences=10 model.hidden_size=8")
         command = command.replace("python -m pytest", f"PYTHONPATH={ROOT} {sys.executable} -m pytest")
         result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
         assert result.returncode == 0, f"{line}\n{result.stdout}{result.stderr}"
-    assert len(commands.splitlines()) == 4
+    assert len(lines) == 4
 
 
 def test_the_guide_has_the_commands_that_are_printed_in_a_checkout() -> None:
