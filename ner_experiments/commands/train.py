@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -72,7 +73,14 @@ def run_here(job: Job, logging: Mapping[str, Any]) -> int:
     """Run an experiment in this process, and print its result."""
     try:
         result = worker.run(worker.message(job, logging), wait=True)
-    except (ValueError, OSError) as error:
+    except Exception as error:
+        if not isinstance(error, ValueError | OSError):
+            if not hasattr(error, "__notes__"):  # which say where the traceback is
+                raise
+            frames = traceback.extract_tb(error.__traceback__)
+            # the last line that is no library's, which is where to look
+            own = [frame for frame in frames if "site-packages" not in frame.filename]
+            print(*traceback.format_list(own[-1:]), sep="", end="", file=sys.stderr)
         print(worker.reason(error), file=sys.stderr)
         return 1
     if is_first_process(job.cfg):

@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from forked import run
 from places import ROOT
 from seqeval.metrics import f1_score
+from torch import Tensor
 
-from ner_experiments.main import usage
+from ner_experiments.main import cli, usage
+from ner_experiments.models.bilstm import BiLSTM
 
 SMALL = [
     "model.hidden_size=16",
@@ -124,11 +127,27 @@ def test_an_error_in_a_run_is_one_line_and_leaves_its_traceback(tmp_path: Path) 
         assert wrapper not in result.stderr
 
 
+def test_an_error_in_an_own_layer_shows_its_line_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def forward(self: BiLSTM, x: Tensor, lengths: Tensor) -> Tensor:
+        return torch.stack(x)
+
+    monkeypatch.setattr(BiLSTM, "forward", forward)
+    assert cli(["train", *SMALL, "runtime.progress=false", f"output_dir={tmp_path}/outputs"]) == 1
+    said = capsys.readouterr().err
+    assert "in forward\n    return torch.stack(x)\n" in said
+    (file,) = tmp_path.glob("outputs/*/*/error.txt")
+    error = said.splitlines()[-1]
+    assert error.startswith("TypeError: stack()")
+    assert error.endswith(f"(traceback: {file})")
+    assert said.count("File ") == 1
+
+
 def test_ctrl_c_ends_any_command_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from ner_experiments.commands import table
-    from ner_experiments.main import cli
 
     def interrupted(arguments: object) -> int:
         raise KeyboardInterrupt
