@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from ner_experiments.config.config_dirs import names
 from ner_experiments.runs.run import open_run
 from ner_experiments.utils.arguments import at_least, refuse
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.machine import usable_cores
-from ner_experiments.utils.terminal import make_console, new_table
+from ner_experiments.utils.terminal import draw, make_console
 from ner_experiments.utils.text import as_json, did_you_mean
+from ner_experiments.view.table import Grid
 from ner_experiments.xor.certificate import Certificate, cases, certificates, render
 from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, ModelResult, disagreements, table_lines
 
@@ -161,4 +164,6 @@ def print_measurement(measurement: Measurement) -> None:
 
 
 def print_table(*headings: str, lines: Sequence[Sequence[str]], title: str) -> None:
-    make_console(emoji=False, highlight=False).print(new_table(*headings, lines=lines, title=title))
+    console = make_console(emoji=False, highlight=False)
+    console.print(Text(title, style="italic"))
+    draw(Grid(headings, lines).with_rules, console)

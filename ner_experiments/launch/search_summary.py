@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from ner_experiments.analysis.search_trials import Search, expected_grid, importance_grid, trials_grid
 from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.launch.summary import TOO_FEW_STEPS
 from ner_experiments.tables.experiments import counts
-from ner_experiments.utils.terminal import make_console, new_table
+from ner_experiments.utils.terminal import draw, make_console
 
 SHOWN = 10
 """Number of trials in the table of the best."""
@@ -25,7 +26,7 @@ def show(search: Search, *, exhausted: bool = False) -> None:
         shared = " ".join([*filter(counts, search.fixed), f"seed={','.join(map(str, search.seeds))}"])
         console.print(f"\n{shared}", markup=False, highlight=False, soft_wrap=True)
         trials = trials_grid(search).without(["runs"])
-        console.print(new_table(*trials.headings, lines=trials.lines[:SHOWN]))
+        draw(replace(trials, lines=trials.lines[:SHOWN]).with_rules, console)
         best = f"The best: {', '.join(ranked[0].folders)}"
         console.print(best, markup=False, highlight=False, soft_wrap=True)
         if not ranked[0].score:
@@ -37,14 +38,13 @@ def show(search: Search, *, exhausted: bool = False) -> None:
         console.print()
         if search.importance:
             console.print("Importance: the share of the variance of dev scores that a setting explains alone")
-            importance = importance_grid(search)
-            console.print(new_table(*importance.headings, lines=importance.lines))
+            draw(importance_grid(search).with_rules, console)
         if len(ranked) > 1:
             console.print("Expected best dev score of N trials drawn at random from these")
             expected = expected_grid(search)
             *most, last = expected.lines
             lines = [*(line for number, line in enumerate(most, 1) if number in DRAWS), last]
-            console.print(new_table(*expected.headings, lines=lines))
+            draw(replace(expected, lines=lines).with_rules, console)
     if exhausted:
         console.print("All points of the search space were tried.")
     for trial in search.failed:

@@ -6,9 +6,12 @@ import platform
 from collections.abc import Sequence
 from itertools import chain
 from statistics import fmean
+from typing import Literal
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.markup import escape
+from rich.table import Table
 from rich.text import Text
 
 from ner_experiments.runs.progress import format_range, row_and_seed
@@ -22,7 +25,6 @@ from ner_experiments.runs.status import (
     Status,
     counts,
 )
-from ner_experiments.utils.terminal import new_table
 from ner_experiments.utils.text import percent
 from ner_experiments.view.table import Grid
 
@@ -33,6 +35,8 @@ MAX_SHOWN = 10
 """Number of finished runs of a row up to which each has a line of its own."""
 HOST = "host, SLURM task"
 HEADINGS = ("", "state", "epoch", "dev", "best", "test", "left", HOST)
+FOLDED = ("", "left", HOST)
+"""Headings of columns that are folded on a narrow terminal. A line of `watch` is one run, so no column moves below."""
 
 
 def fitting_table(runs: Sequence[Status], console: Console, title: str = "") -> Group:
@@ -75,12 +79,10 @@ def table_lines(runs: Sequence[Status]) -> list[list[Status]]:
 def lines_table(lines: Sequence[Sequence[Status]], others: Sequence[Status], title: str) -> Group:
     """Table of these lines without its empty columns, with `others` and the reasons of states below."""
     grid = Grid(HEADINGS, [cells_of(runs) for runs in lines]).without_empty(HEADINGS[2:])
-    table = new_table(*grid.headings)
-    table.padding = (0, 1, 0, 0)
-    table.columns[1].justify = "left"
-    for column in table.columns:
-        if column.header in ("left", HOST):
-            column.overflow, column.no_wrap = "fold", False
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in grid.headings:
+        justify: Literal["left", "right"] = "left" if heading in HEADINGS[:2] else "right"
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading not in FOLDED)
     for line in grid.lines:
         table.add_row(*line)
     reasons: dict[str, list[Status]] = {}

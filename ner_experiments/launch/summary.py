@@ -13,6 +13,7 @@ from ner_experiments.launch.worker import Outcome
 from ner_experiments.tables.experiments import counts, experiments
 from ner_experiments.utils.terminal import draw, make_console
 from ner_experiments.utils.text import listed
+from ner_experiments.view.table import Grid
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
@@ -65,7 +66,7 @@ def show(jobs: Sequence[Outcome], finished: Rows | None = None, settings: Sequen
         own = [item for item in shared(overrides) if counts(item) or item.startswith("seed=")]
         common = settings if recorded else own
         console.print(f"\n{' '.join(common)}", markup=False, highlight=False, soft_wrap=True)
-        draw(results_table(rows), console)
+        draw(results_table(rows).with_rules, console)
         for hint in hints(rows):
             console.print(hint, markup=False, soft_wrap=not console.is_terminal)
         for name, runs in rows.items() if not recorded else ():
@@ -85,14 +86,14 @@ def show(jobs: Sequence[Outcome], finished: Rows | None = None, settings: Sequen
 def show_run(result: dict[str, Any]) -> None:
     """Print the table of a single run, and its folder."""
     console = make_console()
-    draw(results_table({"": [result]}), console)
+    draw(results_table({"": [result]}).with_rules, console)
     for hint in hints({"the run": [result]}):
         console.print(hint, markup=False, soft_wrap=not console.is_terminal)
     console.print(result["folder"], markup=False, soft_wrap=True)
 
 
-def results_table(rows: Rows) -> list[tuple[str, ...]]:
-    """The columns, for `draw`, of one line per row: the means over its seeds and, behind ±, the standard deviations.
+def results_table(rows: Rows) -> Grid:
+    """One line per row: the means over its seeds and, behind ±, the standard deviations.
 
     "epoch" is the one that dev chose.
     """
@@ -112,7 +113,7 @@ def results_table(rows: Rows) -> list[tuple[str, ...]]:
                 f"{statistics.fmean(run['seconds'] for run in runs):.1f}",
             )
         )
-    return [*zip(headings, [":--", *["--:"] * 6], *lines, strict=True)]
+    return Grid(headings, lines)
 
 
 def hints(rows: Rows) -> list[str]:

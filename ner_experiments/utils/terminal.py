@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
@@ -32,22 +32,6 @@ def progress_bar() -> Progress:
     return Progress(*columns, console=Console(file=sys.stderr), transient=True)
 
 
-def new_table(
-    first: str, *numbers: str, lines: Iterable[Sequence[str]] = (), title: str | None = None
-) -> Table:
-    """A table whose first column holds names, folded if they are long, and the others numbers.
-
-    Cells are shown as they are, without markup.
-    """
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    table.add_column(first, overflow="fold")
-    for heading in numbers:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for line in lines:
-        table.add_row(*map(Text, line))
-    return table
-
-
 def print_markdown(text: str, console: Console | None = None) -> None:
     """Print Markdown, drawn on a terminal, and as it is in a file or a pipe."""
     if console is None and not sys.stdout.isatty():
@@ -67,15 +51,16 @@ def print_markdown(text: str, console: Console | None = None) -> None:
 
 def print_table(block: str, console: Console) -> None:
     """Draw a table of Markdown as `draw` does, its numbers to the right."""
-    draw([*zip(*(cells_of(line) for line in block.splitlines()), strict=True)], console)
+    draw([*map(cells_of, block.splitlines())], console)
 
 
-def draw(columns: Sequence[Sequence[str]], console: Console) -> None:
-    """Draw a table, given as columns of a heading, its rule in Markdown (`--:` for numbers) and cells.
+def draw(lines: Sequence[Sequence[str]], console: Console) -> None:
+    """Draw a table, given as lines of cells: the headings, their rules in Markdown (`--:` for numbers) and others.
 
     One that is too wide has its headings wrapped; then narrower gaps and a first column wrapped between words; then it
     is drawn in parts below each other that repeat the first column. No number is cut.
     """
+    columns = [*zip(*lines, strict=True)]
     width, spaces = console.width - 2, len(columns) - 1  # without the edges
     widths = [max(map(len, [heading, *cells])) for heading, _, *cells in columns]
     if sum(widths) + GAP * spaces > width:

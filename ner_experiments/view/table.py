@@ -1,4 +1,4 @@
-"""A table of text cells, and its form in Markdown and LaTeX. The terminal draws the Markdown; the report has HTML."""
+"""A table of text cells, and its form in Markdown and LaTeX. `utils.terminal` draws it; the report has HTML."""
 
 from __future__ import annotations
 
@@ -57,9 +57,14 @@ class Grid:
         """The grid with other headings for these."""
         return replace(self, headings=[names.get(heading, heading) for heading in self.headings])
 
+    @property
+    def with_rules(self) -> list[Sequence[str]]:
+        """The headings, the rules that Markdown has below them, and the lines."""
+        return [self.headings, [":--", *("--:" for _ in self.headings[1:])], *self.lines]
+
     def markdown(self) -> str:
         """A table of GitHub's Markdown."""
-        return markdown_table(self.headings, [":--", *("--:" for _ in self.headings[1:])], *self.lines)
+        return markdown_table(*self.with_rules)
 
     def aligned(self) -> str:
         """The table of `markdown`, with cells padded to columns."""

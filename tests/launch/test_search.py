@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ import optuna
 import pytest
 from omegaconf import OmegaConf
 from optuna.samplers import TPESampler
+from rich.console import Console
 from sqlalchemy import Engine, event
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.config.job import Job
-from ner_experiments.launch import search
+from ner_experiments.launch import search, search_summary
 from ner_experiments.launch.search_space import read_space
 from ner_experiments.launch.search_study import OptunaSweeper, proposal_seed
 from ner_experiments.launch.worker import Outcome
@@ -374,6 +376,20 @@ def test_the_tables_are_those_of_the_trials(tmp_path: Path, capsys: pytest.Captu
         "seed=1,2",
     ]
     assert command in lines
+
+
+def test_the_tables_fit_a_narrow_terminal_with_no_cell_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_summary, "make_console", partial(Console, width=40))
+    found = run(MadeUp(n_trials=3), tmp_path, [*WIDE, "seed=1,2"])
+    printed = capsys.readouterr().out
+    drawn = printed[printed.index("rank") : printed.index("The best:")]
+    assert max(map(len, drawn.splitlines())) <= 40
+    words = [*drawn.split()]
+    for trial in found.ranked:
+        assert {*trial.score_cell.split(), *trial.varied_values, str(trial.number)} <= {*words}
+    assert words.count("rank") > 1  # in each part
 
 
 def test_the_command_line_imports_optuna_only_for_a_search() -> None:

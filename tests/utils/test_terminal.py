@@ -30,7 +30,7 @@ def test_a_wide_table_is_narrowed_between_words_before_it_is_split() -> None:
     label, cells = "layers=1 decoder=softmax", ["3", "44.11 ± 3.42", "42.76 ± 3.67", "6", "298,509", "24.6"]
     headings = ["", "runs", "dev F1", "test F1", "epoch", "parameters", "seconds"]
     rules = [":--", *["--:"] * 6]
-    draw([*zip(headings, rules, [label, *cells], strict=True)], Console(file=drawn, width=80))
+    draw([headings, rules, [label, *cells]], Console(file=drawn, width=80))
     lines = [line.split() for line in drawn.getvalue().splitlines() if line.strip(" ─")]
     assert lines[1:] == [["layers=1", *" ".join(cells).split()], ["decoder=softmax"]]
     assert max(map(len, drawn.getvalue().splitlines())) <= 80
