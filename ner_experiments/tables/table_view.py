@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,6 +57,8 @@ ORACLE_EPOCH = (
 )
 OPTIONAL = (GAIN,)
 """Headings of columns that are left out where no row fills them."""
+PLOT_WIDTH, MIN_AXIS = 76, 24
+"""Longest line of a plot in text, which is indented by 4, and smallest width of its axis, in characters."""
 PUBLISHED_HEADINGS = ("published", "ours - published", "expected")
 OF_A_ROW = ("label", "published", "published_sd", "published_runs", "cited")
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
@@ -366,19 +369,23 @@ def strip_plot(rows: Sequence[Result]) -> list[str]:
     """The test scores of rows on one axis, in text: each seed, the mean, and its 95 % t-interval.
 
     The axis spans the points and not the intervals, since those of two seeds would dwarf them; an interval that goes
-    beyond it ends in `<` or `>`. A seed is drawn over the end of an interval, and one at the mean as `O`.
+    beyond it ends in `<` or `>`. A seed is drawn over the end of an interval, and one at the mean as `O`. Lines have
+    at most `PLOT_WIDTH` characters: long labels are wrapped, and the legend moves to the left.
     """
     points = [score for row in rows for score in row.scores.values()]
     low, high = min(points), max(points)
     low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
-    room = max(len(row.row.label) for row in rows)
-    width = max(24, min(48, 67 - room))  # so that a line has at most 80 characters, indented
+    wrapped = [
+        textwrap.wrap(row.row.label, PLOT_WIDTH - MIN_AXIS - 9) for row in rows
+    ]  # 9: edges and the mean
+    room = max(len(part) for label in wrapped for part in label)
+    width = min(48, PLOT_WIDTH - room - 9)
 
     def column(value: float) -> int:
         return round((width - 1) * (value - low) / (high - low))
 
     lines, cut = [], False
-    for row in rows:
+    for row, (label, *more) in zip(rows, wrapped, strict=True):
         ours, cells = row.measured, [" "] * (width + 2)
         assert ours is not None
         if ours.low is not None and ours.high is not None:
@@ -388,12 +395,13 @@ def strip_plot(rows: Sequence[Result]) -> list[str]:
         cells[column(ours.mean) + 1] = "|"
         for score in row.scores.values():
             cells[column(score) + 1] = "o" if cells[column(score) + 1] not in "|O" else "O"
-        lines.append(f"{row.row.label:<{room}} {''.join(cells)} {ours.mean:.2f}")
+        lines += [f"{label:<{room}} {''.join(cells)} {ours.mean:.2f}", *more]
         cut |= cells[0] == "<" or cells[-1] == ">"
     axis = f"{low:.2f}".ljust(width - len(f"{high:.2f}")) + f"{high:.2f}"
     legend = ["o: one seed; |: mean; O: both; [-]: 95 % t-interval"]
     legend += ["< or >: the interval goes beyond the axis"] * cut
-    return [*lines, *(f"{'':<{room}}  {line}" for line in (axis, *legend))]
+    indent = min(room + 2, PLOT_WIDTH - max(map(len, legend)))
+    return [*lines, f"{'':<{room}}  {axis}", *(f"{'':<{indent}}{line}" for line in legend)]
 
 
 def numbered(page: Page) -> list[tuple[int, Result]]:

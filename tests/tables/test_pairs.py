@@ -272,9 +272,18 @@ def test_no_seed_is_hidden_behind_the_mean_or_the_end_of_an_interval() -> None:
     first, second, *_ = lines = strip_plot(rows)
     assert first.split() == [long, f"<o{11 * '-'}O{10 * '-'}o>", "5.00"]
     assert second.split() == [other, "O", "7.00"]
-    assert max(map(len, lines[:2])) <= 76  # and an indent of 4
+    assert max(map(len, lines)) <= 76  # and an indent of 4
     assert lines[-1].strip() == "< or >: the interval goes beyond the axis"
     assert lines[-2:-1] == strip_plot(rows[1:])[-1:]  # the legend of a plot that no interval leaves
+
+
+def test_a_plot_with_long_labels_has_no_line_over_the_width() -> None:
+    longest = "model=gated_cnn model.hidden_size=16 layers=3 optimizer.lr=0.001"
+    rows = [Result(Row(label=it), {1: 0.0, 2: 100.0, 3: 60.0}) for it in (longest, "model=bilstm")]
+    first, second, *_ = lines = strip_plot(rows)
+    assert max(map(len, lines)) <= 76
+    assert first.split()[-1] == "53.33"
+    assert f"{first[: first.index('<')].strip()} {second}" == longest
 
 
 def test_a_single_score_is_not_drawn() -> None:
