@@ -11,8 +11,8 @@ from ner_experiments.config.row_settings import labels, shared
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import Outcome
 from ner_experiments.tables.experiments import counts, experiments
+from ner_experiments.tables.spec import named_rows
 from ner_experiments.utils.terminal import draw, make_console
-from ner_experiments.utils.text import listed
 from ner_experiments.view.table import Grid
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ner_experiments.tables.spec import Table
 
 
-NAMED = 3
-"""Number of rows that a hint names; further ones are counted."""
 TOO_FEW_STEPS = (
     "which usually means too few training steps. Try more epochs, smaller batches (batches.tokens, "
     "batches.sentences) or a larger optimizer.lr."
@@ -124,11 +122,7 @@ def hints(rows: Rows) -> list[str]:
         for text, number in Counter(map(hint, runs)).items():
             whole = number == len(runs) or text in short
             rows_of[text].append(name if whole else f"{number} of {len(runs)} runs of {name}")
-    return [
-        f"{listed([*names[:NAMED], *([f'{more} more'] if (more := len(names) - NAMED) > 0 else [])])}: {text}"
-        for text, names in rows_of.items()
-        if text
-    ]
+    return [f"{named_rows(names)}: {text}" for text, names in rows_of.items() if text]
 
 
 def hint(run: Mapping[str, Any]) -> str:

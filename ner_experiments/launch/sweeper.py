@@ -143,9 +143,10 @@ def show_table(page: Page, *, of_a_table: bool) -> None:
         print()
         print_markdown(f"{TableView(page).markdown()}\n")
         return
-    for reason in dict.fromkeys(it.missing for it in page.results if it.missing):
-        print(f"not counted: {reason}")  # such as code that was edited while they ran
-    if page.runs:
+    if not page.runs:
+        for text in page.not_counted:  # such as code that was edited while they ran
+            print(f"Not counted: {text}")
+    else:
         if answer := TableView(page).answer():
             print()
             print_markdown(f"{answer}\n")

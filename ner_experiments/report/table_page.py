@@ -74,12 +74,11 @@ def answer_section(view: TableView) -> Section | None:
     """The verdict on a sweep, and its seeds as points."""
     if not view.page.runs:
         return None
-    verdict = view.verdict
     best_first = tuple(sorted((it for it in view.page.results if it.runs), key=mean, reverse=True))
     return Section(
         "answer",
         "The answer",
-        [verdict] if verdict else [],
+        [*filter(None, [view.verdict, view.not_counted])],
         plots=seed_plots(replace(view.page, results=best_first)),
         points=view.looks,
     )

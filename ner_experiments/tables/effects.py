@@ -128,8 +128,11 @@ class Effects:
             if not found.is_blocked:
                 texts.append("The rows do not have the same seeds, so that seeds are no blocks.")
         if self.missing:
-            without = listed([" ".join(cell_settings(self.levels, cell)) for cell in self.missing])
-            texts.append(f"Not measured: {without}.")
+            without: dict[str, list[str]] = {}
+            for cell in self.missing:
+                state = "Not counted" if cell in self.rows and self.rows[cell].missing else "Not measured"
+                without.setdefault(state, []).append(" ".join(cell_settings(self.levels, cell)))
+            texts += [f"{state}: {listed(cells)}." for state, cells in without.items()]
             left_out = [
                 f"{key}={value}"
                 for key, values in self.levels.items()

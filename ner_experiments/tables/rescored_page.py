@@ -182,7 +182,7 @@ def left_out(row: Result) -> dict[int, int]:
 def not_rescored(rescored: Rescored) -> list[str]:
     """Runs and rows that were not rescored, with the reasons."""
     untagged: set[Path] = set()
-    lines = []
+    lines = rescored.page.not_counted
     for result in rescored.page.results:
         runs = [it for it in result.runs.values() if isinstance(it, ArchivedRun) and not it.has_tags]
         if runs and result.row.label not in rescored.other_rows:

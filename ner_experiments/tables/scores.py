@@ -12,7 +12,7 @@ import numpy as np
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.statistics import AgainstPublished, Summary
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.spec import Row, Table
+from ner_experiments.tables.spec import Row, Table, named_rows
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.text import listed
 from ner_experiments.xor.results import XorResults
@@ -53,6 +53,15 @@ class Page:
     def has_runs(self) -> bool:
         """Whether it has results, or runs that were not used."""
         return self.is_measured or any(result.missing for result in self.results)
+
+    @property
+    def not_counted(self) -> list[str]:
+        """`layers=2 and layers=3: runs by other code: ...`: the rows whose runs are not used, for each reason."""
+        rows: dict[str, list[str]] = {}
+        for result in self.results:
+            if result.missing:
+                rows.setdefault(result.missing, []).append(result.row.label)
+        return [f"{named_rows(labels)}: {reason}" for reason, labels in rows.items()]
 
     @property
     def deviations_heading(self) -> str:

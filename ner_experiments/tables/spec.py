@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +30,7 @@ from ner_experiments.utils.checks import (
     parsed,
 )
 from ner_experiments.utils.files import State, state
-from ner_experiments.utils.text import did_you_mean, truncated_repr
+from ner_experiments.utils.text import did_you_mean, listed, truncated_repr
 
 SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
 """In an installed package sweeps/ lies inside it, in a checkout beside it."""
@@ -39,6 +39,8 @@ FIGURES = ("published", "sd", "runs")
 """Keys of a row that another can repeat."""
 SMALLEST_EFFECT = 0.3
 """Default of a table's smallest effect, in points."""
+NAMED = 3
+"""Number of rows that a sentence names; further ones are counted."""
 KEYS = {"type": (), "length": LENGTHS, CHUNK: CHUNK_TAGS}
 """The figures of a measure and their valid keys; the keys of `type` depend on the corpus."""
 PART = re.compile(r"H|C([1-9]\d*)?")
@@ -212,6 +214,12 @@ def _natural(name: str) -> tuple[str, int]:
     """`huang2015_table2` as ("huang2015_table", 2)."""
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :] or 0)
+
+
+def named_rows(labels: Sequence[str]) -> str:
+    """`a, b, c and 2 more`: the first `NAMED` rows, and the number of the others."""
+    more = len(labels) - NAMED
+    return listed([*labels[:NAMED], *([f"{more} more"] if more > 0 else [])])
 
 
 def load(name: str) -> Table:

@@ -353,11 +353,13 @@ def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, 
 
 
 def finished(table: Table, overrides: Sequence[str], output: Path) -> Page:
-    """A table with its finished runs. ValueError if there is none."""
+    """A table with its finished runs; a warning names rows that are not counted. ValueError if there is no run."""
     page = at_looks(collect(table, overrides))
     if not page.runs:
-        reasons = [f": {it.missing}" for it in page.results if it.missing]
-        raise ValueError(f"{table.name}: no run of it is finished in {output}{reasons[0] if reasons else ''}")
+        reason = next((f": {it.missing}" for it in page.results if it.missing), "")
+        raise ValueError(f"{table.name}: no run of it is finished in {output}{reason}")
+    for text in page.not_counted:
+        log_once(f"not counted: {text}")
     return page
 
 

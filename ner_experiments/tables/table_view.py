@@ -26,6 +26,7 @@ from ner_experiments.tables.origin import origin, remarks_on_code
 from ner_experiments.tables.pairs import Pair, compare_rows, pairs_of, text_on_references, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups, named_seeds
+from ner_experiments.tables.spec import named_rows
 from ner_experiments.tables.sweep_registration import Standing, standing
 from ner_experiments.utils.text import listed
 from ner_experiments.view import cells, pages
@@ -128,6 +129,14 @@ class TableView:
                 f"The rows were scored on {number} test sets; rows on different ones are not compared."
             )
         return " ".join(filter(None, parts))
+
+    @property
+    def not_counted(self) -> str:
+        """The rows that the answer of a sweep leaves out although they have runs; several reasons are in the notes."""
+        left_out = self.page.not_counted
+        if len(left_out) > 1:
+            left_out = [f"{named_rows([it.row.label for it in self.page.results if it.missing])} (see Notes)"]
+        return f"Not counted: {left_out[0]}." if left_out else ""
 
     @property
     def looks(self) -> list[str]:
@@ -266,8 +275,7 @@ class TableView:
         texts += self.remarks
         if page.needs:
             texts.append(f"The rows that were not run need {listed(page.needs)}.")
-        reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
-        return texts + [f"Not measured: {reason}" for reason in reasons]
+        return texts + [f"Not counted: {rows_and_reason}" for rows_and_reason in page.not_counted]
 
     # Its outputs
 

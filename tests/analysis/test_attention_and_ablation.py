@@ -217,7 +217,7 @@ def test_what_other_data_do_not_have_is_said_and_not_measured(
 ) -> None:
     found, printed = measured("li2020_table3", place)
     assert not any(found.values())
-    assert "- Not measured: the corpus of 'OntoNotes, Att' has no type 'EVENT'" in printed
+    assert "the corpus of 'OntoNotes, Att' has no type 'EVENT'" in printed
 
 
 def test_a_picture_is_shown_as_text_alone(place: list[str]) -> None:

@@ -242,7 +242,7 @@ def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
     assert "own_encoders/sizes.py has changed since; runtime.reuse=any counts such runs" in result.missing
     assert (TableView(page).measured(result), page.needs) == ("not counted", [])
     show_table(page, of_a_table=False)
-    assert capsys.readouterr().out == f"not counted: {result.missing}\n"
+    assert capsys.readouterr().out == f"Not counted: {result.row.label}: {result.missing}\n"
 
     third = train(merged([*TINY, "seed=1", place]))
     (result,) = collect(table, [place]).results

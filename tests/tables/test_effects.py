@@ -18,6 +18,7 @@ from ner_experiments.tables.pairs import Pair, compare_seeds
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
 from ner_experiments.tables.table_view import TableView
+from ner_experiments.utils.text import listed
 
 SEEDS = (1, 2, 3)
 CELLS = [*itertools.product(("2", "4", "10"), ("random", "glove"))]
@@ -100,6 +101,26 @@ def test_what_is_missing_is_said_and_the_rest_is_analyzed() -> None:
     assert "(runs), in percent, analyzed without seed 3, which not all rows have:" in view.answer()
     assert grid.record()["missing"] == [{"layers": "10", "words": "glove"}]
     assert pairs_within([grid], []) == []
+
+
+def test_rows_that_are_not_counted_are_named_among_the_effects_and_beside_the_answer() -> None:
+    whole = page({cell: scores(*cell) if cell[1] == "glove" else {} for cell in CELLS})
+    assert TableView(whole).not_counted == ""  # rows that were never run
+    old = [replace(it, missing="" if it.runs else "runs by other code: x") for it in whole.results]
+    view = TableView(replace(whole, results=tuple(old)))
+    rows = [" ".join((f"layers={layers}", f"words={words}")) for layers, words in CELLS if words == "random"]
+    sentence = f"Not counted: {listed(rows)}: runs by other code: x."
+    assert view.not_counted == sentence
+    (grid,) = view.effects
+    assert f"Not counted: {listed(rows)}." in grid.notes
+    assert "Not measured" not in " ".join(grid.notes)
+    several = [replace(old[0], missing="runs by other code: y"), *old[1:]]
+    view = TableView(replace(whole, results=tuple(several)))
+    assert view.not_counted == f"Not counted: {listed(rows)} (see Notes)."
+    assert view.page.not_counted == [
+        f"{rows[0]}: runs by other code: y",
+        f"{listed(rows[1:])}: runs by other code: x",
+    ]
 
 
 def test_other_seeds_in_every_row_are_no_blocks() -> None:

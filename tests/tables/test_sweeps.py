@@ -11,6 +11,7 @@ import forked
 import pytest
 from cases import refused
 from in_process import Ner
+from omegaconf import OmegaConf
 from toy_rows import TOY, finish
 
 from ner_experiments.analysis.search_trials import Search, Trial
@@ -274,6 +275,28 @@ def test_errors_and_cases_take_a_sweep(finished: spec.Table, ner: Ner) -> None:
         assert no_name.startswith("output_dir=outputs: expected a run, or a table or sweep")
     recorded(*FIXED, "layers=5,6", name="never")
     assert "never: no run of it is finished in outputs\n" in ner.error("cases", "never")
+
+
+def test_every_command_names_rows_that_are_not_counted(
+    finished: spec.Table, ner: Ner, caplog: pytest.LogCaptureFixture
+) -> None:
+    for path in Path("outputs").glob("*/seed-*/code.json"):
+        if OmegaConf.load(path.with_name("config.yaml")).layers == 2:
+            path.write_text('{"ner_experiments.models.residual": "another"}')
+    text = ner("cases", "layers")
+    assert (text.count("(layers=2)"), text.count("(layers=3)")) == (0, 2)
+    reason = "layers=2: runs by other code: ner_experiments/models/residual.py has changed since"
+    assert f"not counted: {reason}" in caplog.text
+    gold = next(Path("outputs").glob("*/seed-1/predictions/test.conll"))
+    rescored = ner("rescore", "layers", "--gold", str(gold), "--gold-columns", "word=0,tag=1")
+    assert f"- {reason}" in rescored
+    printed = ner("table", "layers")
+    assert (
+        printed.index(f"Not counted: {reason}") < printed.index("Exploratory") < printed.rindex(reason)
+    )  # the last among notes
+    ner("report", "layers", "--output", "report")
+    page = Path("report/layers.html").read_text(encoding="utf-8")
+    assert page.index('id="answer"') < page.index(reason) < page.index('id="results"')
 
 
 def test_errors_of_runs_on_changed_data_say_so(

@@ -33,7 +33,7 @@ SAID = (
     "[1] table 7 says 92.17 of the same model",
     "50 % of weibo_2 & msra",
     "stacked, 3 layers: a remark.",
-    "Not measured: msra: not found",
+    "Not counted: stacked, 3 layers: msra: not found",
 )
 """Sentences on the table of `full`."""
 
