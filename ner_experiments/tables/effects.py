@@ -273,7 +273,9 @@ class Effects:
             dodge=True,
         )
         description = f"{DESCRIPTION} Analyzed {self.without}." if self.without else DESCRIPTION
-        return Chart(f"{unit} by {self.title}", description, (panel,), grid=self.means)
+        lines = {point.series for point in points}
+        only = f": {lines.pop()}" if len(lines) == 1 else ""  # which has no legend
+        return Chart(f"{unit} by {self.title}{only}", description, (panel,), grid=self.means)
 
     # Pairs of rows
 

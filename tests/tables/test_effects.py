@@ -114,6 +114,8 @@ def test_rows_that_are_not_counted_are_named_among_the_effects_and_beside_the_an
     (grid,) = view.effects
     assert f"Not counted: {listed(rows)}." in grid.notes
     assert "Not measured" not in " ".join(grid.notes)
+    assert grid.plot is not None
+    assert grid.plot.title == "test F1 by layers x words: words=glove"  # a single line has no legend
     several = [replace(old[0], missing="runs by other code: y"), *old[1:]]
     view = TableView(replace(whole, results=tuple(several)))
     assert view.not_counted == f"Not counted: {listed(rows)} (see Notes)."
