@@ -135,7 +135,7 @@ def table_of(name: str) -> TableView:
 
     output = output_dir([])
     if name not in (*spec.names(), *sweeps.names(output)):
-        raise ValueError(f"{name}: there is no such file, table or sweep")
+        raise sweeps.unknown(name, output)
     return TableView(sweeps.finished(sweeps.find(name, output), [], output))
 
 

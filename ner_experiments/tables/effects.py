@@ -128,11 +128,11 @@ class Effects:
             if not found.is_blocked:
                 texts.append("The rows do not have the same seeds, so that seeds are no blocks.")
         if self.missing:
-            without: dict[str, list[str]] = {}
+            states: dict[str, list[str]] = {}
             for cell in self.missing:
                 state = "Not counted" if cell in self.rows and self.rows[cell].missing else "Not measured"
-                without.setdefault(state, []).append(" ".join(cell_settings(self.levels, cell)))
-            texts += [f"{state}: {listed(cells)}." for state, cells in without.items()]
+                states.setdefault(state, []).append(" ".join(cell_settings(self.levels, cell)))
+            texts += [f"{state}: {listed(cells)}." for state, cells in states.items()]
             left_out = [
                 f"{key}={value}"
                 for key, values in self.levels.items()

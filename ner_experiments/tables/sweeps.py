@@ -339,11 +339,18 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
             labels |= runs_of(find(item, output), overrides, output)
         elif item not in overrides:
             if "/" not in item and not Path(item).exists():
-                if find_search(item, output):
-                    find(item, output)  # which says what takes one
-                raise ValueError(f"{item}: there is no such run, table or sweep{did_you_mean(item, known)}")
+                raise unknown(item, output)
             labels[Path(item)] = ""
     return labels
+
+
+def unknown(name: str, output: Path) -> ValueError:
+    """Error for a name that no run, table or sweep has; of a search, it says what takes one."""
+    if find_search(name, output):
+        find(name, output)
+    return ValueError(
+        f"{name}: there is no such run, table or sweep{did_you_mean(name, [*spec.names(), *names(output)])}"
+    )
 
 
 def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, str]:
