@@ -75,7 +75,7 @@ def follow(arguments: argparse.Namespace) -> bool:
 
 @dataclass(frozen=True)
 class Request:
-    """What a report shows: tables, searches by their names, and runs in their own folders.
+    """Tables, searches by their names, and runs in their own folders, which a report shows.
 
     overrides: settings of the runs. only: no runs of other settings beside them. everything: all that there is, or,
     if `only`, all of these settings.
