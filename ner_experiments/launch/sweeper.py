@@ -106,7 +106,9 @@ def show(sweep: Sweep, table: Table, results: Sequence[Outcome]) -> int:
     page = looks.at_looks(collect(table, sweep.extra_overrides))
     shared = summary.shared_settings(table, sweep.extra_overrides)
     failed = summary.show(results, summary.finished_runs(page), shared) if results else 0
-    show_table(page, of_a_table=sweep.jobs is None)
+    of_a_table = sweep.jobs is None
+    if page.runs or of_a_table or not failed:  # the summary names what failed
+        show_table(page, of_a_table=of_a_table)
     return int(failed > 0)
 
 
