@@ -139,7 +139,7 @@ class Article:
             found |= {it.row.label for it in group if round(mean(it), 2) == best and len(group) > 1}
         if (
             self.is_tested and self.page.table.is_sweep
-        ):  # a published table does not compare all rows with the best
+        ):  # a published table compares not all rows with the best
             against = chain.from_iterable(against_leaders(self.view.pairs))
             found |= {it.labels[1] for it in against if it.verdict != "ahead"}
         return found
