@@ -137,9 +137,8 @@ class Article:
         for group in groups(self.page.results):
             best = max(round(mean(it), 2) for it in group)
             found |= {it.row.label for it in group if round(mean(it), 2) == best and len(group) > 1}
-        if (
-            self.is_tested and self.page.table.is_sweep
-        ):  # a published table compares not all rows with the best
+        # a published table does not compare all rows with the best
+        if self.is_tested and self.page.table.is_sweep:
             against = chain.from_iterable(against_leaders(self.view.pairs))
             found |= {it.labels[1] for it in against if it.verdict != "ahead"}
         return found
