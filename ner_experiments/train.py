@@ -132,7 +132,7 @@ class Experiment:
 def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     """Run the experiment unless its run is finished; return the content of metrics.json, with the run's `folder`.
 
-    If it is trained now and is short, a `hint` is added, as `hint_of_few_updates`.
+    That of a short run has a `hint`, as `hint_of_few_updates`.
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
     The threads of one process train one after another, also without `wait`. On SIGTERM the process exits with status
     143 once a checkpoint is written. ValueError as `values.check_experiment`, `targets.check_targets`,
@@ -224,7 +224,7 @@ def result_by_other_code(experiment: Experiment) -> dict[str, Any] | None:
 
 
 def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
-    """Train, resuming from the folder's checkpoint if there is one; return the content of metrics.json, and the hint.
+    """Train, resuming from the folder's checkpoint if there is one; return the content of metrics.json.
 
     Writes all files of the run but config.yaml and code.json. The first process writes metrics.json as soon as test is
     scored: until then no test score is shown, logged or read by any command, and a process that is killed later does
@@ -270,6 +270,8 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
             "task": task,
             "best_epoch": best_epoch,
         }
+        if hint and not cfg.trainer.train_batches:  # a smoke run is short on purpose
+            result["hint"] = hint
         result |= scorer.score(data, ("dev", "test") if cfg.audit.test else ("dev",))
         if found := scorer.score_extra_tests(experiment.extra_data(experiment.extra)):
             result["extra_tests"] = found
@@ -281,8 +283,7 @@ def run(experiment: Experiment, sigterm: Sigterm) -> dict[str, Any]:
             from ner_experiments.loggers.final import log_final  # slow to import: SciPy
 
             log_final(logger, folder, result, tagger, data)
-    # a smoke run is short on purpose
-    return result | ({"hint": hint} if hint and not cfg.trainer.train_batches else {})
+    return result
 
 
 def costs(trainer: Trainer, epochs: EpochLog, counts: Mapping[str, Any]) -> dict[str, Any]:

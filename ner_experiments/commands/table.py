@@ -199,6 +199,8 @@ def write(arguments: argparse.Namespace) -> None:
         from ner_experiments.tables import article
 
         print(*article.write(view, arguments.paper / table.name), sep="\n")
+        for text in view.warnings:  # no part of an article
+            print(text, file=sys.stderr)
         return
     if arguments.format == "csv" and table.is_sweep:
         print("The pairs of rows and the verdict are printed with --json instead of --csv.", file=sys.stderr)

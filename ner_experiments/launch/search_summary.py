@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ner_experiments.analysis.search_trials import Search, expected_grid, importance_grid, trials_grid
 from ner_experiments.config.config_dirs import config_dirs
-from ner_experiments.launch.summary import TOO_FEW_STEPS
 from ner_experiments.tables.experiments import counts
+from ner_experiments.tables.short_runs import TOO_FEW_STEPS
 from ner_experiments.utils.terminal import draw, make_console
 
 SHOWN = 10

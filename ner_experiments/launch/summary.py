@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +11,13 @@ from ner_experiments.config.row_settings import labels, shared
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import Outcome
 from ner_experiments.tables.experiments import counts, experiments
-from ner_experiments.tables.spec import named_rows
+from ner_experiments.tables.short_runs import Rows, hints
 from ner_experiments.utils.terminal import draw, make_console
 from ner_experiments.view.table import Grid
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
     from ner_experiments.tables.spec import Table
-
-
-TOO_FEW_STEPS = (
-    "which usually means too few training steps. Try more epochs, smaller batches (batches.tokens, "
-    "batches.sentences) or a larger optimizer.lr."
-)
-
-Rows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""The outcomes of finished runs, by the label of their row."""
 
 
 def finished_runs(page: Page) -> Rows:
@@ -43,11 +34,17 @@ def shared_settings(table: Table, extra_overrides: Sequence[str]) -> list[str]:
     return [*filter(counts, shared([row.overrides for row in experiments(table, extra_overrides)]))]
 
 
-def show(jobs: Sequence[Outcome], finished: Rows | None = None, settings: Sequence[str] = ()) -> int:
+def show(
+    jobs: Sequence[Outcome],
+    finished: Rows | None = None,
+    settings: Sequence[str] = (),
+    *,
+    with_hints: bool = True,
+) -> int:
     """Print the finished rows and the failed jobs; return how many failed.
 
     finished: all finished runs of the sweep, shown in place of this command's if they include them, below the
-        `settings` of all of them.
+        `settings` of all of them. with_hints: if no table follows, whose notes have them.
     """
     console = make_console()
     overrides = [list(job.overrides) for job in jobs]
@@ -58,14 +55,13 @@ def show(jobs: Sequence[Outcome], finished: Rows | None = None, settings: Sequen
     known = {run["folder"] for runs in (finished or {}).values() for run in runs}
     recorded = known and known.issuperset(run["folder"] for runs in rows.values() for run in runs)
     if finished and recorded:
-        trained = {run["folder"]: run for runs in rows.values() for run in runs}
-        rows = {label: [trained.get(run["folder"], run) for run in runs] for label, runs in finished.items()}
+        rows = {label: [*runs] for label, runs in finished.items()}
     if rows:
         own = [item for item in shared(overrides) if counts(item) or item.startswith("seed=")]
         common = settings if recorded else own
         console.print(f"\n{' '.join(common)}", markup=False, highlight=False, soft_wrap=True)
         draw(results_table(rows).with_rules, console)
-        for hint in hints(rows):
+        for hint in hints(rows) if with_hints else ():
             console.print(hint, markup=False, soft_wrap=not console.is_terminal)
         for name, runs in rows.items() if not recorded else ():
             console.print(f"{name}: {', '.join(run['folder'] for run in runs)}", markup=False, soft_wrap=True)
@@ -112,22 +108,6 @@ def results_table(rows: Rows) -> Grid:
             )
         )
     return Grid(headings, lines)
-
-
-def hints(rows: Rows) -> list[str]:
-    """A line per hint with settings to try, for short runs and those whose dev score is 0; it names the rows."""
-    rows_of: dict[str, list[str]] = defaultdict(list)
-    for name, runs in rows.items():
-        short = {run.get("hint") for run in runs}  # only of those that were trained now: not counted
-        for text, number in Counter(map(hint, runs)).items():
-            whole = number == len(runs) or text in short
-            rows_of[text].append(name if whole else f"{number} of {len(runs)} runs of {name}")
-    return [f"{named_rows(names)}: {text}" for text, names in rows_of.items() if text]
-
-
-def hint(run: Mapping[str, Any]) -> str:
-    metric, score = PRIMARY_METRIC[run["task"]]
-    return run.get("hint") or (f"dev {score} is 0, {TOO_FEW_STEPS}" if run["dev"][metric] == 0 else "")
 
 
 def mean_and_deviation(values: Sequence[float]) -> str:

@@ -105,8 +105,8 @@ def show(sweep: Sweep, table: Table, results: Sequence[Outcome]) -> int:
     """Print the summary of jobs, and the table or verdict; return the exit status."""
     page = looks.at_looks(collect(table, sweep.extra_overrides))
     shared = summary.shared_settings(table, sweep.extra_overrides)
-    failed = summary.show(results, summary.finished_runs(page), shared) if results else 0
-    of_a_table = sweep.jobs is None
+    of_a_table, finished = sweep.jobs is None, summary.finished_runs(page)
+    failed = summary.show(results, finished, shared, with_hints=not of_a_table) if results else 0
     if page.runs or of_a_table or not failed:  # the summary names what failed
         show_table(page, of_a_table=of_a_table)
     return int(failed > 0)

@@ -64,8 +64,10 @@ class Entry:
                 {seed: run_inputs(run) for seed, run in row.runs.items()},
                 row.comparable,
                 row.missing,
+                row.failed,
                 row.stand_ins,
                 row.remark,
+                row.lacks,
             )
             for row in (*page.results, *page.analyzed)
         ]

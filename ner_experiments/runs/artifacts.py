@@ -37,7 +37,7 @@ OPTIONAL: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("test", "read", FILES, "parameters_of", "peak_memory_bytes", "versions"), (dict,)),
     **dict.fromkeys(("seconds", "tokens_per_second"), (int, float)),
     **dict.fromkeys(("parameters", "model_weights", "threads"), (int,)),
-    "device": (str,),
+    **dict.fromkeys(("device", "hint"), (str,)),
     "extra_tests": (dict,),
 }
 """Keys that not every run has, and the types of their values."""

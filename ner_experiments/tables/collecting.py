@@ -51,26 +51,28 @@ def collect(
             find(experiment, sources),
             comparable=comparable,
             reads=experiment.reads(),
+            lacks=experiment.lacks(),
             stand_ins=experiment.stand_ins(),
         )
         unofficial = result.data.get("unofficial") if result.runs else None
         if unofficial:
             files = f"the files of {result.data['name']} are not the published ones ({', '.join(unofficial)})"
             result = on_other_data(result, files)
-        if table.is_sweep and not (result.runs or result.missing):
-            result = replace(result, missing=failed(experiment, table.seeds))
+        if table.is_sweep and not result.missing and (reason := failed(experiment, result, table.seeds)):
+            result = replace(result, failed=reason) if result.runs else replace(result, missing=reason)
         results.append(result)
     return Page(table, tuple(results), others)
 
 
-def failed(experiment: Experiment, seeds: Sequence[int]) -> str:
-    """Why no run of a sweep's row is finished, by the first that failed; empty if none has."""
+def failed(experiment: Experiment, result: Result, seeds: Sequence[int]) -> str:
+    """How many planned runs of a sweep's row failed, and why the first did; empty if none has."""
     planned = planned_run(experiment.row.label, experiment.cfg)
-    statuses = sweep_statuses(
-        [replace(planned, seed=seed) for seed in seeds], Path(experiment.cfg.output_dir)
-    )
-    first = next((it for it in statuses if it.state == FAILED), None)
-    return f"{first.folder} failed: {first.reason}; repeat the command of the sweep" if first else ""
+    unfinished = [replace(planned, seed=seed) for seed in seeds if seed not in result.runs]
+    statuses = sweep_statuses(unfinished, Path(experiment.cfg.output_dir)) if unfinished else []
+    if not (found := [it for it in statuses if it.state == FAILED]):
+        return ""
+    reason = f"{found[0].folder}: {found[0].reason}"
+    return f"{len(found)} of {len(seeds)} runs failed ({reason}); repeat the command of the sweep to retry"
 
 
 def find(experiment: Experiment, sources: Sequence[FindRuns]) -> Result:

@@ -13,7 +13,8 @@ from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
 from ner_experiments.config.row_settings import joined, key, root
 from ner_experiments.config.stand_ins import declared
-from ner_experiments.experiment_data import Fingerprints
+from ner_experiments.data.corpus import check
+from ner_experiments.experiment_data import Fingerprints, source
 from ner_experiments.runs.store import in_output_dir
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
@@ -35,9 +36,20 @@ class Experiment:
 
     def reads(self) -> tuple[str, ...]:
         """The name of the corpus, and the names of the files and folders that the inputs are made of."""
+        return (self.cfg.data.name, *(path.name for path in self._files_of_inputs()))
+
+    def lacks(self) -> tuple[str, ...]:
+        """Those of `reads` that are not on this machine."""
+        missing = [path.name for path in self._files_of_inputs() if not path.expanduser().exists()]
+        try:
+            check(source(self.cfg))
+        except (ValueError, OSError):
+            missing.insert(0, self.cfg.data.name)
+        return tuple(missing)
+
+    def _files_of_inputs(self) -> list[Path]:
         settings = resolved(self.overrides)
-        paths = [node[key] for node in inputs(settings) for key in ("path", "folder") if key in node]
-        return (self.cfg.data.name, *(Path(path).name for path in paths))
+        return [Path(node[key]) for node in inputs(settings) for key in ("path", "folder") if key in node]
 
     def stand_ins(self) -> tuple[str, ...]:
         """The stand-ins that conf/ declares for the row: substitutes for what its paper used."""

@@ -153,7 +153,9 @@ def read(folder: Path, analysis: Table | None = None) -> Page:
     table = spec.load(archive.table)
     if table.command:
         return collect(table, [f"output_dir={as_value(str(folder.parent))}"])
-    return collect(analysis or table, archive.overrides, archive.finished, deviates=archive.overrides)
+    page = collect(analysis or table, archive.overrides, archive.finished, deviates=archive.overrides)
+    # pages of results/ are the same on every machine
+    return replace(page, results=tuple(replace(it, lacks=it.reads) for it in page.results))
 
 
 def write_all(results: Path, read_page: Read = read) -> list[Path]:

@@ -80,18 +80,12 @@ class Page:
 
     @property
     def needs(self) -> list[str]:
-        """Names of the data that rows which were not run would read, except what a run in its own folder has read.
+        """Names of the data that rows which were not run would read, and which are not on this machine.
 
-        What archived runs have read does not count, since it may not be on this machine. A sweep names none: whoever
-        started it knows.
+        A sweep names none: whoever started it knows.
         """
-        if self.table.is_sweep:
-            return []
-        here = [it for it in self.results if any(not run.archived for run in it.runs.values())]
-        available = {name for it in here for name in it.reads}
         not_run = [it for it in self.results if it.measured is None and not it.missing]
-        wanted = dict.fromkeys(name for it in not_run for name in it.reads)
-        return [name for name in wanted if name not in available]
+        return [] if self.table.is_sweep else [*dict.fromkeys(name for it in not_run for name in it.lacks)]
 
 
 @dataclass(frozen=True)
@@ -102,8 +96,10 @@ class Result:
     runs: by seed.
     comparable: whether the published number is for the same data.
     missing: why finished runs, if there are any, were not used.
+    failed: of a sweep's row with finished runs, how many others failed, and why.
     remark: on which other data the runs are, or why some runs were not used, as a sentence without its end.
     reads: the corpus and the files of the inputs, as `Experiment.reads`; empty if nothing is trained.
+    lacks: those of `reads` that are not on this machine.
     stand_ins: as `Experiment.stand_ins`.
     """
 
@@ -112,7 +108,9 @@ class Result:
     runs: Mapping[int, Run] = field(default_factory=dict)
     comparable: bool = True
     missing: str = ""
+    failed: str = ""
     reads: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     remark: str = ""
 

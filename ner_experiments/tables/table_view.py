@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ner_experiments.analysis import statistics
-from ner_experiments.tables import dominant_sentence
+from ner_experiments.tables import dominant_sentence, short_runs
 from ner_experiments.tables.differences import (
     ALL_PAIRS,
     MATRIX,
@@ -275,7 +275,18 @@ class TableView:
         texts += self.remarks
         if page.needs:
             texts.append(f"The rows that were not run need {listed(page.needs)}.")
-        return texts + [f"Not counted: {rows_and_reason}" for rows_and_reason in page.not_counted]
+        return texts + self.warnings
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Rows whose runs were short, failed or do not count."""
+        rows = self.page.results
+        metrics = {it.row.label: [run.metrics for run in it.runs.values()] for it in rows}
+        return [
+            *short_runs.hints(metrics),
+            *(f"{it.row.label}: {it.failed}" for it in rows if it.failed),
+            *(f"Not counted: {rows_and_reason}" for rows_and_reason in self.page.not_counted),
+        ]
 
     # Its outputs
 

@@ -9,6 +9,7 @@ import pytest
 
 from ner_experiments.launch import summary
 from ner_experiments.launch.worker import Outcome, outcome_of_process
+from ner_experiments.tables.short_runs import hints
 from ner_experiments.tables.spec import Row, Table
 
 TOGETHER = ["data=toy_en", "model=residual"]
@@ -93,11 +94,9 @@ def test_a_dev_score_of_zero_is_reported_with_settings_to_try(
 def test_a_hint_names_its_rows_once_and_counts_most() -> None:
     zero = {"dev": {"f1": 0.0}, "hint": "set more epochs"}
     rows = {f"layers={number}": [result(0.0, 1, **zero)] for number in range(5)}
-    assert summary.hints(rows) == ["layers=0, layers=1, layers=2 and 2 more: set more epochs"]
-    finished_before = {"task": "mentions", "dev": {"f1": 0.5}}
-    assert summary.hints({"layers=2": [*rows["layers=2"][:1], finished_before]}) == [
-        "layers=2: set more epochs"
-    ]
+    assert hints(rows) == ["layers=0, layers=1, layers=2 and 2 more: set more epochs"]
+    longer = {"task": "mentions", "dev": {"f1": 0.5}}
+    assert hints({"layers=2": [*rows["layers=2"], longer]}) == ["1 of 2 runs of layers=2: set more epochs"]
 
 
 def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:

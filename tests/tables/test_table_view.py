@@ -15,7 +15,6 @@ from toy_rows import TABLE, TEST, TOY, page_of
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.write import write_report
-from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
@@ -207,25 +206,26 @@ def test_tags_are_counted_by_tokens(tmp_path: Path) -> None:
     assert Run(tmp_path, {"task": "tags"}).counts().tolist() == [[1, 2], [1, 1]]
 
 
-def test_what_rows_without_runs_read_is_named_except_what_a_run_has_read_here() -> None:
-    page = collect(spec.load("huang2015_table2"), (), lambda cfg, label: {})
-    every = {"ptb", "conll2000", "conll2003", "senna.txt", "gazetteer"}
-    assert {*page.needs} == every
-    about = {"test": {"accuracy": 0.9}, "task": "tags", "data": {"checksum": "a"}}
-    run = Run(Path("anywhere"), about | {"parameters": 1, "seconds": 1.0, "epochs": 1})
+def test_what_rows_without_runs_read_is_named_unless_it_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NER_DATA_DIR", str(tmp_path))
 
-    def with_names(run: Run) -> Page:
-        of_names = [it.row.label.startswith("random") and "NER" in it.row.label for it in page.results]
-        ran = [it.with_runs({1: run}) if on else it for it, on in zip(page.results, of_names, strict=True)]
-        return replace(page, results=tuple(ran))
+    def collected() -> Page:
+        return collect(spec.load("huang2015_table2"), (), lambda cfg, label: {})
 
-    assert {*with_names(ArchivedRun(run.folder, run.metrics, {})).needs} == every
-    ran = with_names(run)
-    assert {*ran.needs} == every - {"conll2003"}
+    page = collected()
+    assert {*page.needs} == {"ptb", "conll2000", "conll2003", "senna.txt", "gazetteer"}
     assert f"The rows that were not run need {listed(page.needs)}." in TableView(page).notes
-    cells = {line[0]: line[2] for line in TableView(ran).results.lines}
+    cells = {line[0]: line[2] for line in TableView(page).results.lines}
     assert cells["Senna, LSTM, POS"] == "not run"
     assert cells["Senna, Conv-CRF (Collobert et al. 2011), POS, cited"] == ""
+    for name in ("conll2000/train.txt", "conll2000/test.txt", "senna/senna.txt", "gazetteer/PER.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    here = collected()
+    assert {*here.needs} == {"ptb", "conll2003"}
+    assert Entry(here).inputs != Entry(page).inputs
 
 
 def test_the_xor_table_reads_what_its_command_wrote(tmp_path: Path) -> None:
