@@ -90,6 +90,10 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         parsed = parser.parse_intermixed_args(arguments)
     except TypeError:  # a parser with sub-commands cannot do it
         parsed = parse_subcommand(parser, arguments)
+    if isinstance(run := getattr(parsed, "run", None), Path) and not run.exists():
+        from ner_experiments.tables.sweeps import refuse_several  # imports Hydra
+
+        refuse_several(run)
     return int(command.run(parsed) or 0)
 
 

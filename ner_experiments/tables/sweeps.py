@@ -42,6 +42,8 @@ INDEX = "index"
 """No name of a sweep: a report has its index page there."""
 NOT_OF_A_JOB = ("hydra", "sweep")
 """Settings of the command line that no job has."""
+NAMED_RUNS = 10
+"""Maximum number of runs that a message names."""
 WITHOUT_EFFECT = ("runtime", "audit", "logger", "cache_dir", "sweep", *KNOBS)
 """Settings that change neither a run nor the place of its folder."""
 
@@ -342,6 +344,21 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
                 raise unknown(item, output)
             labels[Path(item)] = ""
     return labels
+
+
+def refuse_several(run: Path) -> None:
+    """Raise ValueError, with its runs in the order of dev, if one run is expected and a table or sweep is named."""
+    name, output = str(run), output_dir([])
+    if run.exists() or name not in (*spec.names(), *names(output)):
+        return
+    rows = finished(find(name, output), [], output).results
+    runs = [(100 * it.metrics["dev"][it.primary_metric], it, row) for row in rows for it in row.runs.values()]
+    runs.sort(key=lambda it: -it[0])
+    lines = [f"  {dev:5.2f} {it.folder} ({row.row.label})" for dev, it, row in runs[:NAMED_RUNS]]
+    if (more := len(runs) - NAMED_RUNS) > 0:
+        lines.append(f"  and {more} more: `ner-experiments table {name}`")
+    head = f"{name}: expected the folder of one run; those of {name}, by dev {runs[0][1].score_name}:"
+    raise ValueError("\n".join([head, *lines]))
 
 
 def unknown(name: str, output: Path) -> ValueError:

@@ -19,6 +19,7 @@ from ner_experiments.analysis.search_trials import write as write_search
 from ner_experiments.config.compose import compose, jobs
 from ner_experiments.experiment_data import unread_error
 from ner_experiments.main import cli
+from ner_experiments.runs.run import open_run
 from ner_experiments.tables import spec, sweeps
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -59,15 +60,53 @@ def finished(elsewhere: None) -> spec.Table:
     return recorded(*SWEEP)
 
 
-def test_a_row_whose_runs_failed_is_not_one_that_was_not_run(finished: spec.Table, ner: Ner) -> None:
-    recorded(*FIXED, "layers=2,4", "seed=1,2", name="failing")
-    path = unread_error(compose([*FIXED, "layers=4", "seed=2"]))
+def failed(*overrides: str) -> Path:
+    """The folder of a run that failed before it had read its data."""
+    path = unread_error(compose([*FIXED, *overrides]))
     path.parent.mkdir(parents=True)
     path.write_text("Traceback\nMemoryError: all of it")
+    return path.parent
+
+
+def test_a_row_whose_runs_failed_is_not_one_that_was_not_run(finished: spec.Table, ner: Ner) -> None:
+    recorded(*FIXED, "layers=2,4", "seed=1,2", name="failing")
+    folder = failed("layers=4", "seed=2")
     said = ner("table", "failing")
-    assert f"{path.parent} failed: MemoryError: all of it; repeat the command of the sweep" in said
+    assert f"Not counted: layers=4: 1 of 2 runs failed ({folder}: MemoryError: all of it); repeat the" in said
     assert "not counted" in said
     assert "were not run need" not in said
+
+
+def test_every_output_says_which_runs_of_a_row_failed_or_were_short(
+    finished: spec.Table, ner: Ner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded(*SWEEP[:-1], "seed=1,2,3,4")
+    finish([*FIXED, "layers=2", "output_dir=outputs"], 3, 5, hint="only about 90 weight updates")
+    folder = failed("layers=3", "seed=3")
+    reason = (
+        f"2 of 4 runs failed ({folder}: MemoryError: all of it); repeat the command of the sweep to retry"
+    )
+    failed("layers=3", "seed=4")
+    said = ["1 of 3 runs of layers=2: only about 90 weight updates", f"layers=3: {reason}"]
+    notes = ner.json("table", "layers")["notes"]
+    assert notes[-2:] == said
+    assert all(f"\n- {it}\n" in ner("table", "layers") for it in said)
+    assert cli(["table", "layers", "--paper"]) == 0
+    assert capsys.readouterr().err.splitlines() == said
+    ner("report", "layers", "--output", "report")
+    page = Path("report/layers.html").read_text(encoding="utf-8")
+    assert all(it in page for it in said)
+
+
+@pytest.mark.parametrize("command", ["predict", "export", "attention", "xor"])
+def test_a_command_that_takes_one_run_names_those_of_a_sweep(
+    command: str, finished: spec.Table, ner: Ner
+) -> None:
+    first, *others = ner.error(command, *["--run"] * (command == "xor"), "layers").splitlines()
+    assert first == "layers: expected the folder of one run; those of layers, by dev F1:"
+    runs = sorted(Path("outputs").glob("*/seed-*/"), key=lambda it: -open_run(it).metrics["dev"]["f1"])
+    assert [Path(line.split()[1]) for line in others] == runs
+    assert [line.split()[2] for line in others] == ["(layers=3)", "(layers=3)", "(layers=2)", "(layers=2)"]
 
 
 def test_a_sweep_is_recorded_as_a_file_of_sweeps() -> None:
