@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,10 +15,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.config import choices, values
-from ner_experiments.config.choices import parse
-from ner_experiments.config.conf import options
+from ner_experiments.config.choices import HYDRA, is_choice, parse
+from ner_experiments.config.conf import groups, options
 from ner_experiments.config.job import CommandLine
-from ner_experiments.config.overrides import refuse_several_values
+from ner_experiments.config.overrides import keys, refuse_several_values
 from ner_experiments.utils.text import did_you_mean
 
 PROVIDER = "ner_experiments"
@@ -31,8 +31,11 @@ INSTALL: Mapping[str, tuple[str, str]] = {
 
 def check(line: CommandLine, *, sweep: bool) -> None:
     """Raise ValueError for an unknown launcher, sweeper or setting of theirs, and for a sweep without -m."""
-    for item in parse(line.hydra):
+    items = parse(line.hydra)
+    for item in items:
         check_plugin(item)
+    for item in items:
+        check_key(item, tuple(str(it.input_line) for it in items if is_choice(it)))
     if sweep and line.is_on_a_cluster and not has_slurm():
         raise ValueError("hydra/launcher=slurm: SLURM is not installed here (command sbatch not found)")
     if line.hydra:
@@ -52,6 +55,36 @@ def check_plugin(item: Override) -> None:
     known = own_options(group) or options(group)
     if group.startswith("hydra/") and known and choice not in known:
         raise ValueError(f"{item.input_line}: {group} has no {choice!r}{did_you_mean(str(choice), known)}")
+
+
+def check_key(item: Override, chosen: tuple[str, ...]) -> None:
+    """Raise ValueError for a setting that Hydra, with the chosen launcher and sweeper, does not have.
+
+    To a mapping, such as hydra.job.env_set, Hydra adds any key with `+`.
+    """
+    key, settings = item.key_or_group, composed(chosen)
+    near = dict.fromkeys(keys_of(settings, HYDRA), "")
+    if key in near or is_choice(item):
+        return
+    parents = (key.rsplit(".", number)[0] for number in range(1, key.count(".") + 1))
+    deepest = next((it for it in parents if it in near), "")
+    node = OmegaConf.select(settings, deepest.removeprefix(f"{HYDRA}.")) if deepest else None
+    if (item.is_add() or item.is_force_add()) and OmegaConf.get_type(node) is dict:
+        return
+    near |= {f"{HYDRA}/{group}": "" for group in groups(HYDRA)}
+    for part in ("launcher", "sweeper"):
+        for choice in (f"{HYDRA}/{part}={name}" for name in own_options(f"{HYDRA}/{part}")):
+            near = dict.fromkeys(keys_of(composed((choice,))[part], f"{HYDRA}.{part}"), choice) | near
+    if needed := near.get(key):
+        raise ValueError(f"{item.input_line}: {key} needs {needed}")
+    raise ValueError(f"{item.input_line}: there is no setting {key!r}{did_you_mean(key, near, near)}")
+
+
+def keys_of(settings: DictConfig, place: str) -> Iterator[str]:
+    """The dotted names of settings that are at `place`."""
+    plain = OmegaConf.to_container(settings)
+    assert isinstance(plain, dict)
+    return keys(plain, f"{place}.")
 
 
 def own_options(group: str) -> list[str]:

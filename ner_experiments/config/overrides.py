@@ -62,12 +62,13 @@ def check(jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
     """
     try:
         choices_of = [tuple(filter(None, map(checked_choice, job))) for job in jobs]
+        swept = tuple(dict.fromkeys(choices_of))
         for job, choices in zip(jobs, choices_of, strict=True):
             for line in job:
                 try:
-                    check_setting(line, choices)
+                    check_setting(line, choices, swept)
                 except ValueError as error:
-                    if other := next((it for it in dict.fromkeys(choices_of) if has_setting(line, it)), None):
+                    if other := next((it for it in swept if has_setting(line, it)), None):
                         own = " ".join(item for item in choices if item not in other)
                         raise ValueError(f"{own}: {error}; {ROWS_IN_A_FILE}") from error
                     raise
@@ -78,7 +79,7 @@ def check(jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
 def has_setting(line: str, choices: tuple[str, ...]) -> bool:
     """Whether an override is valid beside these choices of options."""
     try:
-        check_setting(line, choices)
+        check_setting(line, choices, (choices,))
     except ValueError:
         return False
     return True
@@ -149,8 +150,11 @@ def checked_choice(line: str) -> str | None:
 
 
 @cache  # as `checked_choice`
-def check_setting(line: str, choices: tuple[str, ...]) -> None:
-    """Check an override beside these choices of options, of which it may be one."""
+def check_setting(line: str, choices: tuple[str, ...], swept: tuple[tuple[str, ...], ...]) -> None:
+    """Check an override beside these choices of options, of which it may be one.
+
+    swept: the different choices of all jobs, among which messages look for what fits.
+    """
     item = parse_one(line)
     if is_for_hydra(item):
         return
@@ -159,15 +163,15 @@ def check_setting(line: str, choices: tuple[str, ...]) -> None:
         known = known_keys(choices)
         added_to_first_run = item.key_or_group.startswith(f"{INIT_FROM}.") and item.key_or_group not in known
         if not added_to_first_run or item.is_delete():
-            check_key(item, known, chosen(choices).files)
+            check_key(item, choices, swept)
             if not (item.is_delete() or item.is_sweep_override()):
                 check_type(line, item.key_or_group, item.value(), item.get_value_string(), defaults)
         if (added_to_first_run or item.key_or_group == INIT_FROM) and not item.is_delete():
-            check_init_from(item, choices)
+            check_init_from(item, choices, swept)
     if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
         deep = [it for it in options("model") if refers_to(chosen((f"model={it}",)).settings, DEPTH)]
         rule = "no part of this experiment has a number of layers to set"
-        raise ValueError(f"{line}: {rule}; with one: model={', '.join(deep)}")
+        raise ValueError(f"{line}: {rule}; with one: model={', '.join(among('model', deep, swept))}")
 
 
 def refers_to(settings: DictConfig, key: str) -> bool:
@@ -184,8 +188,25 @@ def known_keys(choices: tuple[str, ...]) -> dict[str, None]:
     return dict.fromkeys(keys(settings))
 
 
-def check_key(item: Override, known: Mapping[str, None], files: Mapping[str, str]) -> None:
-    """Raise ValueError for a setting that is not known. files: the chosen file of each group."""
+def needs(swept: Sequence[tuple[str, ...]]) -> dict[str, str]:
+    """The settings of the jobs of a sweep, each with the choices that it needs; "" if all jobs have it."""
+    found = {}
+    for key in dict.fromkeys(key for choices in swept for key in known_keys(choices)):
+        lacking = {item for choices in swept if key not in known_keys(choices) for item in choices}
+        having = (item for choices in swept if key in known_keys(choices) for item in choices)
+        found[key] = ", ".join(dict.fromkeys(it for it in having if it not in lacking)) if lacking else ""
+    return found
+
+
+def among(group: str, options: list[str], swept: Sequence[tuple[str, ...]]) -> list[str]:
+    """The options of a group that the jobs of a sweep choose; if there is none, all."""
+    made = {item for choices in swept for item in choices}
+    return [it for it in options if f"{group}={it}" in made] or options
+
+
+def check_key(item: Override, choices: tuple[str, ...], swept: Sequence[tuple[str, ...]]) -> None:
+    """Raise ValueError for a setting that is not known. choices, swept: as in `check_setting`."""
+    known, files = known_keys(choices), chosen(choices).files
     key = item.key_or_group
     if item.package is not None:
         raise ValueError(f"{item.input_line}: {key} is a setting, and only a choice of files has a place (@)")
@@ -196,12 +217,12 @@ def check_key(item: Override, known: Mapping[str, None], files: Mapping[str, str
             )
         group, _, name = key.partition(".")
         if owners := [each for each in options(group) if key in known_keys((f"{group}={each}",))]:
-            raise ValueError(
-                f"{item.input_line}: {group}={files[group]} has no {name}; with it: {', '.join(owners)}"
-            )
+            having = ", ".join(among(group, owners, swept))
+            raise ValueError(f"{item.input_line}: {group}={files[group]} has no {name}; with it: {having}")
         if here := NAMES_ELSEWHERE.get(key.rpartition(".")[2]):
             raise ValueError(f"{item.input_line}: there is no setting {key!r}; here it is {here}")
-        settings = [each for each in known if not each.rpartition(".")[2].startswith("_")]
+        near = needs(swept)
+        settings = [each for each in near if not each.rpartition(".")[2].startswith("_")]
         if group in files:  # but not the parts that are chosen, as in model/cell=gru
             chosen_parts = tuple(it for it in settings if options(it.replace(".", "/")) and it != group)
             similar = [
@@ -209,7 +230,7 @@ def check_key(item: Override, known: Mapping[str, None], files: Mapping[str, str
             ]
         else:
             similar = [*settings, *groups(), *SWEEP_SETTINGS]
-        raise ValueError(f"{item.input_line}: there is no setting {key!r}{did_you_mean(key, similar)}")
+        raise ValueError(f"{item.input_line}: there is no setting {key!r}{did_you_mean(key, similar, near)}")
 
 
 def check_type(line: str | None, key: str, value: Any, text: str, defaults: DictConfig) -> None:
@@ -228,7 +249,7 @@ def check_type(line: str | None, key: str, value: Any, text: str, defaults: Dict
         raise ValueError(f"{line}: {key} must be {expected}, got {text}{advice}")
 
 
-def check_init_from(item: Override, choices: tuple[str, ...]) -> None:
+def check_init_from(item: Override, choices: tuple[str, ...], swept: Sequence[tuple[str, ...]]) -> None:
     """Check the settings in +init_from={optimizer: {lr: 0.1}} or +init_from.optimizer.lr=0.1.
 
     Each of them is one of the experiment's own.
@@ -239,7 +260,8 @@ def check_init_from(item: Override, choices: tuple[str, ...]) -> None:
         settings = {name: settings}
     for key, value in changes(settings):
         if key not in known:
-            raise ValueError(f"{line}: there is no setting {key!r}{did_you_mean(key, known)}")
+            near = needs(swept)
+            raise ValueError(f"{line}: there is no setting {key!r}{did_you_mean(key, near, near)}")
         check_type(line, key, value, "null" if value is None else str(value), chosen(choices).settings)
         if f"{INIT_FROM}.{key}" not in known and not line.startswith("+"):
             raise ValueError(f"{line}: {INIT_FROM} has no {key!r} yet; to add it: +{line}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,18 @@ def on_one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {printable(' '.join(str(error).split()), 2 * MAX_LENGTH)}"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error message: the closest of the known names, or all of them if they are few."""
+def did_you_mean(name: str, known: Iterable[str], needs: Mapping[str, str] = {}) -> str:
+    """The end of an error message: the closest of the known names, or all of them if they are few.
+
+    needs: for a name, the choice that it needs, which is put in brackets after it.
+    """
     known = list(known)
+    after = {it: f" ({choice})" for it, choice in needs.items() if choice}
     folded = {it.casefold(): it for it in known}
     if close := get_close_matches(name.casefold(), folded, n=1, cutoff=0.6):
-        return f"; did you mean {folded[close[0]]!r}?"
-    return f"; there are: {', '.join(known)}" if len(known) <= 30 else ""
+        return f"; did you mean {folded[close[0]]!r}{after.get(folded[close[0]], '')}?"
+    listed = ", ".join(f"{it}{after.get(it, '')}" for it in known)
+    return f"; there are: {listed}" if len(known) <= 30 else ""
 
 
 def markdown_table(headings: Sequence[str], rule: Sequence[str], *rows: Sequence[str]) -> str:

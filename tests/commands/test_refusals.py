@@ -59,7 +59,12 @@ output_dir=/dev/null -> output_dir=/dev/null: expected a folder, but /dev/null i
 output_dir=/dev/null/a/b -> output_dir=/dev/null/a/b: expected a folder, but /dev/null is not one
 hydra/launcher=nosuch -> there are: basic, local, slurm
 hydra/sweeper=nosuch -> hydra/sweeper has no 'nosuch'; there are: optuna, table
-hydra.launcher.nosuch=3 -> Could not override 'hydra.launcher.nosuch'
+hydra.swep.dir=x -> hydra.swep.dir=x: there is no setting 'hydra.swep.dir'; did you mean 'hydra.sweep.dir'?
+hydra/lancher=slurm -> there is no setting 'hydra/lancher'; did you mean 'hydra/launcher'?
++hydra.lancher.gpus=[4] -> there is no setting 'hydra.lancher.gpus'; did you mean 'hydra.launcher.gpus'?
+hydra.launcher.partion=x -> did you mean 'hydra.launcher.partition' (hydra/launcher=slurm)?
+hydra.launcher.partition=x -> hydra.launcher.partition=x: hydra.launcher.partition needs hydra/launcher=slurm
+hydra.launcher.gpus.x=3 -> did you mean 'hydra.launcher.gpus'?
 hydra/launcher=local hydra.launcher.minutes=nan -> hydra.launcher.minutes must be at least 0, got nan
 """)
 """Beside those of tests/transcript/02_refusals.txt."""

@@ -125,13 +125,29 @@ def test_a_setting_of_every_swept_choice_is_set_after_the_choice(
 
 
 def test_a_setting_that_a_swept_choice_lacks_is_refused_with_the_choices_that_have_it() -> None:
-    message = r"model.dense_size=7: model=bilstm has no dense_size; with it: residual, residual_c"
-    ways = "; rows with settings of their own are a file in sweeps/ (docs/own_architecture.md)"
-    with pytest.raises(ValueError, match=f"^model=bilstm: {message}{re.escape(ways)}$"):
+    message = r"model.dense_size=7: model=bilstm has no dense_size; with it: residual"
+    ways = re.escape("; rows with settings of their own are a file in sweeps/ (docs/own_architecture.md)")
+    with pytest.raises(ValueError, match=f"^model=bilstm: {message}{ways}$"):
         jobs(["model=residual,bilstm", "model.dense_size=7"])
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with pytest.raises(ValueError, match=f"^{message}, residual_c$"):
         jobs(["model=bilstm", "model.dense_size=7"])
-    with pytest.raises(
-        ValueError, match=r"^model=lstm: layers=1: no part of this experiment has a number of"
-    ):
+    rule = "layers=1: no part of this experiment has a number of layers to set; with one: model=stacked"
+    with pytest.raises(ValueError, match=f"^model=lstm: {rule}{ways}"):
         jobs(["model=stacked,lstm", "layers=1,2"])
+
+
+@pytest.mark.parametrize("models", ["bilstm,parallel", "parallel,bilstm"])
+def test_an_unknown_setting_of_a_sweep_is_near_one_of_any_model_which_is_named_if_others_lack_it(
+    models: str,
+) -> None:
+    def near(override: str) -> str:
+        with pytest.raises(ValueError, match="there is no setting") as error:
+            jobs([f"model={models}", "chars=none,cnn", override])
+        return str(error.value).rpartition("; ")[2]
+
+    assert near("model.dropuot=3") == "did you mean 'model.dropout'?"
+    assert near("model.num_unit=3") == "did you mean 'model.num_units' (model=parallel)?"
+    assert near("num_unit=3") == "did you mean 'model.num_units' (model=parallel)?"
+    assert near("+init_from.model.num_unit=3") == "did you mean 'model.num_units' (model=parallel)?"
+    assert near("chars.module.dims=3") == "did you mean 'chars.module.dim' (chars=cnn)?"
+    assert "model.hidden_size (model=bilstm), " in near("model.qqqqqqqq=3")
