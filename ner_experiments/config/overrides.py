@@ -61,7 +61,7 @@ def check(jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
     overrides: those of which the jobs are made.
     """
     try:
-        choices_of = [tuple(filter(None, map(checked_choice, job))) for job in jobs]
+        choices_of = [*map(choices_in, jobs)]
         swept = tuple(dict.fromkeys(choices_of))
         for job, choices in zip(jobs, choices_of, strict=True):
             for line in job:
@@ -74,6 +74,20 @@ def check(jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
                     raise
     except HydraException as error:
         raise ValueError(refusal(error, overrides)) from error
+
+
+def choices_in(job: Iterable[str]) -> tuple[str, ...]:
+    """The choices of options among the overrides of a job. ValueError as `checked_choice`."""
+    return tuple(filter(None, map(checked_choice, job)))
+
+
+def unless_all_have(advice: str, jobs: Iterable[Sequence[str]]) -> str:
+    """The end of a message that advises a setting, as `words.input.path=...`, if some jobs of a sweep lack it."""
+    settings = needs([*dict.fromkeys(map(choices_in, jobs))])
+    advised = re.findall(r"([\w.]+)=\.\.\.", advice)
+    if key := next((it for it in advised if settings.get(it)), ""):
+        return f"; {key} is a setting of {settings[key]} alone, and {ROWS_IN_A_FILE}"
+    return ""
 
 
 def has_setting(line: str, choices: tuple[str, ...]) -> bool:

@@ -16,7 +16,7 @@ def gazetteer_lists(folder: str) -> dict[str, Path]:
     if not paths:
         raise ValueError(
             f"gazetteer: no list in {place.absolute()}; put a file there for each type of name, such as "
-            "PER.txt, with one name per line, or set direct.gazetteer.input.folder"
+            "PER.txt, with one name per line, or set direct.gazetteer.input.folder=..."
         )
     return paths
 

@@ -132,10 +132,10 @@ def _keys(word: str) -> list[tuple[str, bytes]]:
 def check_file(path: Path) -> None:
     """Raise ValueError if there is no such file."""
     if not path.is_file():
-        get = f", or run `ner-experiments data get {path.stem}`" if path.stem in PACKAGES else ""
+        get = f"run `ner-experiments data get {path.stem}`, or " if path.stem in PACKAGES else ""
         raise ValueError(
-            f"{path}: no such file of word vectors; set its path (words.input.path=...) "
-            f"or NER_DATA_DIR, the folder that holds your copies{get}"
+            f"{path}: no such file of word vectors; {get}set its path (words.input.path=...) or NER_DATA_DIR, "
+            "the folder that holds your copies"
         )
 
 

@@ -16,6 +16,7 @@ from ner_experiments.analysis.sequential import levels
 from ner_experiments.config import compose, launch_settings
 from ner_experiments.config.choices import parse, parse_one
 from ner_experiments.config.job import CommandLine, Job
+from ner_experiments.config.overrides import unless_all_have
 from ner_experiments.config.row_settings import as_override
 from ner_experiments.launch import summary, worker
 from ner_experiments.launch.checks import check_jobs
@@ -195,7 +196,10 @@ def planned(line: CommandLine) -> Sweep:
         check_rows(sweep, line)
         return sweep
     jobs = compose.jobs(line.experiment)
-    check_jobs(jobs, line)
+    try:
+        check_jobs(jobs, line)
+    except ValueError as error:
+        raise ValueError(f"{error}{unless_all_have(str(error), jobs)}") from error
     looks = parse_looks(line.sweep.get("sweep.looks"), line.experiment)
     table = sweeps.of_jobs(jobs, line.value("sweep.name"), line.experiment, looks)
     check_looks(table)

@@ -128,6 +128,11 @@ COMMANDS = refused("""
 -m penalty=none,orthogonality -> penalty: OrthogonalityPenalty needs
 -m table=yang2020_table12 data=toy_en penalty=orthogonality -> penalty: OrthogonalityPenalty needs
 +init_from={penalty:{_target_:ner_experiments.modules.penalty.OrthogonalityPenalty,weight:0.1}} -> penalty: Orthog
+-m words=random,glove -> ; words.input.path is a setting of words=glove alone, and rows with settings of their own
+-m words=bert,random -> ; words.input.path is a setting of words=bert alone, and rows with settings of their own
+-m words=random,glove words.input.path=x -> words=random has no input.path; with it: glove; rows with settings of
+-m words=glove,senna -> or NER_DATA_DIR, the folder that holds your copies
+-m direct=none,gazetteer -> folder=...; direct.gazetteer.input.folder is a setting of direct=gazetteer alone, and
 seed=0 -m layers=0 -> no part of this experiment has a number of layers
 """)
 

@@ -150,4 +150,4 @@ def test_an_unknown_setting_of_a_sweep_is_near_one_of_any_model_which_is_named_i
     assert near("num_unit=3") == "did you mean 'model.num_units' (model=parallel)?"
     assert near("+init_from.model.num_unit=3") == "did you mean 'model.num_units' (model=parallel)?"
     assert near("chars.module.dims=3") == "did you mean 'chars.module.dim' (chars=cnn)?"
-    assert "model.hidden_size (model=bilstm), " in near("model.qqqqqqqq=3")
+    assert "model.hidden_size (model=bilstm)" in near("model.qqqqqqqq=3")

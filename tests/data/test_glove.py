@@ -237,7 +237,7 @@ def test_without_the_file_words_glove_says_how_to_get_it(
     monkeypatch.setenv("NER_DATA_DIR", str(tmp_path))
     assert cli(["train", "words=glove", f"output_dir={tmp_path}"]) == 1
     assert re.search(
-        r"glove\.6B\.50d\.txt: no such file .*, or run `ner-experiments data get glove\.6B\.50d`",
+        r"glove\.6B\.50d\.txt: no such file of word vectors; run `ner-experiments data get glove\.6B\.50d`, or set",
         capsys.readouterr().err,
     )
 

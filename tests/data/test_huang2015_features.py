@@ -165,7 +165,7 @@ def empty_list(folder: Path) -> Gazetteer:
         (
             lambda folder: Gazetteer(folder=f"{folder}/none", lowercase=False).fit(text("a"), []),
             "gazetteer: no list in {folder}/none; put a file there for each type of name, such as PER.txt, "
-            "with one name per line, or set direct.gazetteer.input.folder",
+            "with one name per line, or set direct.gazetteer.input.folder=...",
         ),
         (
             lambda folder: empty_list(folder).fit(text("a"), []),
