@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.stand_ins import build_part
+from ner_experiments.config.targets import check_targets
 from ner_experiments.data.batches import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
@@ -84,6 +85,16 @@ def build_encoder(cfg: DictConfig, input_size: int) -> Architecture:
             f"model: {cfg.model._target_} has no output_size: set it in the constructor to the size of what it returns"
         )
     return encoder
+
+
+def check_parts(cfg: DictConfig) -> None:
+    """Raise ValueError for parts that cannot be built, as far as this shows before anything is read.
+
+    It does so as `targets.check_targets`, `encoder_class` and `check_penalty`.
+    """
+    check_targets(cfg)
+    encoder_class(cfg)
+    check_penalty(cfg)
 
 
 def check_penalty(cfg: DictConfig) -> None:

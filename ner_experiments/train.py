@@ -17,10 +17,9 @@ from hydra.utils import instantiate
 from lightning.pytorch import Callback, Trainer, seed_everything
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.build import assemble, check_penalty, encoder_class, read_weights, write_tagger
+from ner_experiments.build import assemble, check_parts, read_weights, write_tagger
 from ner_experiments.config.identity import identity, run_folder, run_name, tags
 from ner_experiments.config.processes import check_program, is_first_process, num_processes, processes_note
-from ner_experiments.config.targets import check_targets
 from ner_experiments.config.values import check_experiment
 from ner_experiments.data.about import about_data
 from ner_experiments.data.datamodule import CorpusModule, refuse_few_sentences, refuse_train_without_mentions
@@ -135,8 +134,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     That of a short run has a `hint`, as `hint_of_few_updates`.
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
     The threads of one process train one after another, also without `wait`. On SIGTERM the process exits with status
-    143 once a checkpoint is written. ValueError as `values.check_experiment`, `targets.check_targets`,
-    `processes.check_program`, `build.build_encoder`, `build.check_penalty` and `read_experiment`.
+    143 once a checkpoint is written. ValueError as `values.check_experiment`, `build.check_parts`,
+    `processes.check_program`, `build.build_encoder` and `read_experiment`.
     """
     check_experiment(cfg)
     is_first = is_first_process(cfg)
@@ -144,10 +143,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         logging.getLogger("ner_experiments").setLevel(logging.WARNING)
     elif note := processes_note(cfg):
         log.info("%s", note)
-    # all refuse before anything is read or written
-    check_targets(cfg)
-    encoder_class(cfg)
-    check_penalty(cfg)
+    check_parts(cfg)  # refuses before anything is read or written
     start = train(init_config(cfg), wait=wait) if cfg.init_from else None
     if start is not None and "busy" in start:
         return start

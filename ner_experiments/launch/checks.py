@@ -12,24 +12,26 @@ from ner_experiments.config.job import CommandLine
 from ner_experiments.config.launch_settings import composed
 from ner_experiments.config.processes import num_processes
 from ner_experiments.experiment_data import init_config
+from ner_experiments.tables.sweeps import without_seed
 
 
 def check_jobs(jobs: Sequence[Sequence[str]], line: CommandLine | None = None, *, files: bool = True) -> None:
     """Raise ValueError for the first job, given by its overrides, that the launcher of `line` cannot run.
 
     Without `line`, no launcher is to run them. GPUs and files are looked for only if the jobs run on this machine, and
-    files only if `files`. Only jobs with a penalty need PyTorch, which is slow to import.
+    files only if `files`.
     """
     here = line is None or not line.is_on_a_cluster
     values.check_jobs(jobs, files=files and here, devices=here)
-    for cfg in map(compose, jobs):
-        if line is not None:
+    configs = [compose(job) for job in {without_seed(job): job for job in jobs}.values()]
+    if line is not None:
+        for cfg in configs:
             check_processes(cfg, line)
-        for stage in (cfg, init_config(cfg)) if cfg.init_from else (cfg,):
-            if stage.penalty:
-                from ner_experiments.build import check_penalty
+    from ner_experiments.build import check_parts  # slow to import: PyTorch
 
-                check_penalty(stage)
+    for cfg in configs:
+        for stage in (cfg, init_config(cfg)) if cfg.init_from else (cfg,):
+            check_parts(stage)
 
 
 def check_processes(cfg: DictConfig, line: CommandLine) -> None:

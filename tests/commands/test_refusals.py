@@ -1,6 +1,7 @@
 """Invalid settings are refused before any job: in one line, at once, and without a folder left."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import refused
@@ -140,6 +141,36 @@ seed=0 -m layers=0 -> no part of this experiment has a number of layers
 @pytest.mark.parametrize(("arguments", "message"), COMMANDS)
 def test_a_wrong_command_is_refused(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert message in refusal(arguments.split(), capsys)
+
+
+class WithMore:
+    def __init__(
+        self, *, input_size: int, hidden_size: int, dropout: float, cell: Any, more: int
+    ) -> None: ...
+
+
+class WithLess:
+    def __init__(self, *, input_size: int, hidden_size: int, cell: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "command", ["seed=1,2", "model=residual,bilstm", "hydra/sweeper=optuna optimizer.lr=0.1,0.2"]
+)
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [(WithMore, "model.more: {} requires the argument"), (WithLess, "model.dropout: {} has no argument")],
+)
+def test_a_class_and_its_yaml_that_disagree_are_refused_before_a_sweep(
+    command: str,
+    kind: type,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    target = "ner_experiments.models.bilstm.BiLSTM"
+    monkeypatch.setattr(target, kind)
+    monkeypatch.setattr("ner_experiments.config.targets.with_files", lambda name, _: name)
+    assert message.format(target) in refusal(["-m", *command.split()], capsys)
 
 
 @pytest.mark.parametrize("sweep", ["seed=1,2", "table=yang2020_table12 data=toy_en"])
