@@ -28,7 +28,7 @@ from ner_experiments.config.values import check_ranges, lack_of_gpu
 from ner_experiments.launch import worker
 from ner_experiments.launch.packing import GPU_ERROR, Packing, Slot, mps
 from ner_experiments.launch.sweep_progress import SweepProgress, Tail, sizes
-from ner_experiments.launch.worker import Outcome
+from ner_experiments.launch.worker import Outcome, title
 from ner_experiments.training.preemption import STOPPING
 from ner_experiments.utils.machine import available_memory, usable_cores
 
@@ -304,11 +304,6 @@ def spare(devices: Sequence[str], cores: int) -> int:
     """
     possible = max(len(devices), usable_cores() // cores)
     return max(1, min(possible, available_memory() // MEMORY))
-
-
-def title(jobs: Sequence[Job]) -> str:
-    """`12 jobs of layers`, by which `watch` finds them meanwhile."""
-    return f"{len(jobs)} jobs{f' of {jobs[0].sweep}' if jobs[0].sweep else ''}"
 
 
 def announcement(jobs: Sequence[Job], packing: Packing) -> str:

@@ -6,6 +6,7 @@ The command line imports this file at every start, so submitit is imported where
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ner_experiments.config.job import Job
 from ner_experiments.launch import worker
 from ner_experiments.launch.slurm_array import OUTCOME, SlurmArray
-from ner_experiments.launch.worker import Outcome
+from ner_experiments.launch.worker import Outcome, title
 from ner_experiments.tables.experiments import output_dir
 from ner_experiments.utils.files import atomic_write
 
@@ -66,6 +67,8 @@ class SlurmLauncher:
         """The outcomes of jobs, which log as `launch_settings.logging` says. ValueError if SLURM rejects the jobs."""
         folder = Path(self.folder) if self.folder else output_dir(jobs[0].overrides) / "slurm"
         submitted = self.submit(folder, jobs, logging)
+        if len(jobs) > 1:
+            print(f"{title(jobs)}, submitted to SLURM", file=sys.stderr, flush=True)
         return SlurmArray(folder, dict(zip(submitted, [job.overrides for job in jobs], strict=True))).wait()
 
     def submit(self, folder: Path, jobs: Sequence[Job], logging: Mapping[str, Any]) -> list[str]:

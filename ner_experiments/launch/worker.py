@@ -99,6 +99,11 @@ def outcome(message: Message) -> dict[str, Any]:
         return {"failed": reason(error)}
 
 
+def title(jobs: Sequence[Job]) -> str:
+    """`12 jobs of layers`, by which `watch` finds them meanwhile."""
+    return f"{len(jobs)} jobs{f' of {jobs[0].sweep}' if jobs[0].sweep else ''}"
+
+
 def message(job: Job, logging: Mapping[str, Any]) -> Message:
     """All that a process needs to run a job: its composed config, and `launch_settings.logging`."""
     return {"config": job.config(), "logging": logging}

@@ -112,6 +112,7 @@ def test_a_sweep_on_slurm_returns_what_its_jobs_did(tmp_path: Path, states: Path
     place = [f"output_dir={tmp_path}/out", f"data_dir={tmp_path}"]
     done = sweep("data=toy_zh,msra", *TINY, *place)
     assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("2 jobs of data, submitted to SLURM\n")
     assert "slurm: 7_0 has finished" in done.stdout
     assert "1 of 2 jobs failed" in done.stdout
     assert "msra: not found in" in done.stdout
