@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from hydra import compose, initialize_config_dir
 from hydra.utils import get_class, instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 
-from ner_experiments.config.conf import CONFIG_NAME, HYDRA_VERSION
+from ner_experiments.config.compose import compose
 from ner_experiments.config.config_dirs import CONF
 from ner_experiments.models.attention import SelfAttention
 from ner_experiments.models.parallel import Concat, Mean
@@ -112,9 +111,9 @@ def blocks(name: str) -> list[Block]:
 
 def config(name: str) -> DictConfig:
     setting = paper(name)
-    overrides = [f"paper={setting}", f"model={name}", f"layers={NUM_LAYERS.get(setting, 2)}"]
-    with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
-        cfg = compose(CONFIG_NAME, overrides=overrides)
+    cfg = compose([f"paper={setting}", f"model={name}"]).copy()
+    OmegaConf.set_readonly(cfg, False)
+    cfg.layers = NUM_LAYERS.get(setting, 2)
     for key in SMALL.keys() & cfg.model.keys():
         cfg.model[key] = SMALL[key]
     return cfg

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from places import CONF
 
+from ner_experiments.config.compose import compose
 from ner_experiments.models.bilstm import BiLSTM
 from ner_experiments.models.parallel import ParallelBiLSTM
 from ner_experiments.modules.penalty import OrthogonalityPenalty
@@ -29,8 +28,7 @@ def by_numpy(model: ParallelBiLSTM) -> float:
 
 def test_penalty_is_that_of_equation_1():
     model = small()
-    with initialize_config_dir(str(CONF), version_base=None):
-        penalty = instantiate(compose(overrides=["+penalty=orthogonality"]).penalty)
+    penalty = instantiate(compose(["penalty=orthogonality"]).penalty)
     assert penalty(model).item() == pytest.approx(by_numpy(model), rel=1e-12)
     assert penalty(model.float()).item() == pytest.approx(by_numpy(model.double()), rel=1e-5)
 
