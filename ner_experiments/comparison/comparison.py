@@ -65,7 +65,7 @@ class Comparison(TableView):
 
     @property
     def added_seeds(self) -> str:
-        """The same of the tables whose rows are compared."""
+        """The same of the tables whose rows are compared, and that they were planned with looks."""
         return " ".join(self.compared.remarks)
 
     @property

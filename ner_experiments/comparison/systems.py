@@ -82,9 +82,9 @@ class Compared:
 def parsed(arguments: Iterable[str]) -> tuple[dict[str, list[Path]], list[str]]:
     """The systems of arguments such as `flair=flair/seed-*.conll`; a further path belongs to the name before it.
 
-    An argument that is neither names a table or a recorded sweep, whose rows are systems; remarks on their seeds are
-    returned, too. ValueError for a path without a name, a pattern that no file has, a name or file that stands twice,
-    and an unknown table.
+    An argument that is neither names a table or a recorded sweep, whose rows are systems; remarks on what was planned
+    for them are returned, too. ValueError for a path without a name, a pattern that no file has, a name or file that
+    stands twice, and an unknown table.
     """
     systems: dict[str, list[Path]] = {}
     remarks: list[str] = []
@@ -102,7 +102,11 @@ def parsed(arguments: Iterable[str]) -> tuple[dict[str, list[Path]], list[str]]:
             raise ValueError(f"{name}: there is no file {pattern}")
         if not paths:
             view = table_of(argument)
-            remarks += [f"{argument}: {view.added_seeds}"] if view.added_seeds else []
+            if view.added_seeds:
+                remarks.append(f"{argument}: {view.added_seeds}")
+            if view.page.table.looks:
+                planned = f"`ner-experiments table {argument}` tests at the levels that they leave"
+                remarks.append(f"{argument}: planned with looks; {planned}, all tests here are at 0.05.")
             for row in view.page.results:
                 if row.runs:
                     add(systems, row.row.label, [run.folder for run in row.runs.values()], argument)

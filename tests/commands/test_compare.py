@@ -371,3 +371,5 @@ def test_statistics_are_those_of_the_table_of_a_sweep(ner: Ner) -> None:
     (found,) = ner.json("compare", "--gold", "toy.conll", *folders.values())["pairs"]
     assert found.pop("seeds") == expected.pop("seeds")
     assert found == pytest.approx({**expected, "a": "2 layers", "b": "3 layers"}, rel=1e-12)
+    sweeps.record(sweeps.of_jobs(jobs(swept), "looked", swept, looks=[2, 3]), Path("outputs"))
+    assert "looked: planned with looks; `ner-experiments table looked` tests" in ner("compare", "looked")

@@ -22,7 +22,9 @@ SMALLER = {
     r"trainer\.max_epochs=.*": "trainer.max_epochs=1",
     r"hydra\.sweeper\.n_trials=.*": "hydra.sweeper.n_trials=3",
 }
-RUN_ELSEWHERE = re.compile(r"model=glob\(\*\)|^ner-experiments smoke |-m table=yang2020_table12 |logger=wandb$")
+RUN_ELSEWHERE = re.compile(
+    r"model=glob\(\*\)|^ner-experiments smoke |-m table=yang2020_table12 |logger=wandb$"
+)
 """Commands whose runs are those of `make smoke`, or of the page's command before but for their logger."""
 RUN = re.compile(r"outputs/\S+/seed-\d+")
 CORPORA = ("weibo", "conll2003", "wnut17", "msra")
