@@ -24,10 +24,16 @@ OTHERS = (
 
 
 def choices() -> list[list[str]]:
+    """Every option, beside one of each other group; alone if it chooses those of others, or is chosen by them."""
     with hydra_context():
         # a search is made of ranges, which no experiment composes
-        groups = [group for group in conf.groups() if group != "search"]
-        return [[f"{group}={name}"] for group in groups for name in conf.options(group)]
+        options = {group: conf.options(group) for group in conf.groups() if group != "search"}
+    alone = [[f"{group}={name}"] for group in ("paper", "data_trainer") for name in options.pop(group)]
+    most = max(map(len, options.values()))
+    return alone + [
+        [f"{group}={names[number % len(names)]}" for group, names in options.items()]
+        for number in range(most)
+    ]
 
 
 def rows() -> list[list[str]]:
