@@ -8,8 +8,8 @@ from collections.abc import Callable
 def growth(call: Callable[[int], object], size: int) -> float:
     """How many times as long as for `size` the call takes for four times as much: 4 if it is linear, 16 if quadratic.
 
-    The shortest of two calls each, in this thread's own time, without the garbage collector, which would look through
-    all objects of the test process.
+    In this thread's own time, without the garbage collector, which would look through all objects of the test process.
+    The shortest of two calls for `size`; for four times as much, of two only if one took longer than linear time does.
     """
 
     def seconds(size: int) -> float:
@@ -20,7 +20,9 @@ def growth(call: Callable[[int], object], size: int) -> float:
     gc.collect()
     gc.disable()
     try:
-        few, many = (min(seconds(it) for _ in range(2)) for it in (size, 4 * size))
+        few, many = min(seconds(size), seconds(size)), seconds(4 * size)
+        if many > 6 * few:
+            many = min(many, seconds(4 * size))
     finally:
         gc.enable()
     return many / few
