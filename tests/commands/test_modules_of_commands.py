@@ -1,5 +1,6 @@
-"""Libraries that commands load: none that they do not use."""
+"""Modules that commands load: no library that they do not use, and in a run none that its record lacks."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,10 +8,17 @@ from pathlib import Path
 import pytest
 from toy_rows import TABLE, TOY, finish
 
+from ner_experiments.runs.code import is_counted
+
 UNUSED = {
     *("lightning", "torchmetrics", "wandb", "tensorboard", "vl_convert", "transformers", "triton", "sklearn"),
     *("sympy", "torch._dynamo", "torch._inductor", "scipy.stats"),
 }
+CHECKS = {
+    f"ner_experiments.{name}"
+    for name in ("data.bert_files", "data.needed_files", "utils.checks", "utils.terminal")
+}
+"""Modules of a training that only rooms without numbers import: to check a config."""
 PROGRAM = """
 import sys
 from ner_experiments.main import cli
@@ -36,7 +44,10 @@ def modules_after(*command: str) -> set[str]:
         (("errors", "RUN"), set()),
         (("table", "yang2020_table12"), {"scipy.stats"}),
         (
-            ("train", "data=toy_en", "trainer=smoke", "output_dir=OUT"),
+            (
+                *("train", "data=toy_en", "trainer=smoke", "output_dir=OUT", "model=parallel"),
+                *("penalty=orthogonality", "direct=spelling", "features=case"),
+            ),
             {"torch", "lightning", "torchmetrics", "sympy", "torch._dynamo", "torch._inductor", "triton"}
             | {"scipy.stats", "sklearn", "transformers"},
         ),
@@ -51,7 +62,9 @@ def modules_after(*command: str) -> set[str]:
 def test_a_command_loads_only_what_it_uses(
     command: tuple[str, ...], used: set[str], toy_run: Path, tmp_path: Path
 ) -> None:
-    """`export` uses torch.export, and Lightning TorchDynamo: they load SymPy, and Triton where it is installed.
+    """And all of the suite that a training loads is in its code.json, if a score can depend on it.
+
+    `export` uses torch.export, and Lightning TorchDynamo: they load SymPy, and Triton where it is installed.
 
     TorchMetrics loads SciPy, scikit-learn and transformers where they are installed.
     """
@@ -60,6 +73,12 @@ def test_a_command_loads_only_what_it_uses(
     )
     assert not sorted(loaded & (UNUSED - used))
     assert ("torch" in loaded) == ("torch" in used)
+    if command[0] == "train":
+        (record,) = tmp_path.glob("out/*/*/code.json")
+        recorded = {*json.loads(record.read_text())}
+        own = {name for name in loaded if name.startswith("ner_experiments.") and is_counted(name)}
+        assert own - CHECKS <= recorded
+        assert len(recorded) > 40
 
 
 HEAVY = {"torch", "lightning", "torchmetrics", "transformers", "wandb", "sklearn", "vl_convert"}

@@ -1,7 +1,6 @@
 """The code that a run depends on: what counts of it, and what an edit of it changes."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from ner_experiments import build
 from ner_experiments.config import config_dirs, safe_yaml
 from ner_experiments.config.choices import merged
 from ner_experiments.config.compose import compose
-from ner_experiments.config.config_dirs import PACKAGE, names
+from ner_experiments.config.config_dirs import names
 from ner_experiments.export import hub
 from ner_experiments.launch.sweeper import show_table
 from ner_experiments.report import own_runs
@@ -23,7 +22,6 @@ from ner_experiments.tables.sweeps import of_jobs
 from ner_experiments.tables.table_view import TableView
 from ner_experiments.train import train
 
-ROOT = PACKAGE.parent
 OWN = '''"""An encoder of a user's own."""
 
 from torch import nn
@@ -55,18 +53,6 @@ TINY = [
     *("model=none", "model._target_=own_encoders.linear.Own", "chars=none", "trainer.max_epochs=1"),
     *("data.sentences={train: 20, dev: 5, test: 10}", "runtime.progress=false", "runtime.accelerator=cpu"),
 ]
-
-
-CHECKS = {
-    f"ner_experiments.{name}"
-    for name in (
-        "data.bert_files",
-        "data.needed_files",
-        "utils.checks",
-        "utils.terminal",
-    )
-}
-"""Modules that here only rooms without numbers import: to check a config."""
 
 
 def forget() -> None:
@@ -158,27 +144,6 @@ def test_a_run_on_columns_depends_on_no_format_of_annotated_text() -> None:
     }
     assert "columns" in formats
     assert formats.isdisjoint({"registry", "brat", "jsonl"})
-
-
-def test_every_module_that_a_run_imports_is_recorded() -> None:
-    """Python's own list of imported modules is the oracle, of a process that trains and scores."""
-    overrides = [
-        *("model=parallel", "penalty=orthogonality", "direct=spelling", "features=case"),
-        *("data.sentences={train: 20, dev: 5, test: 10}", "trainer.max_epochs=1", "runtime.progress=false"),
-    ]
-    program = (
-        "import sys, tempfile; from ner_experiments.config.compose import compose; from ner_experiments.train import "
-        "train; import json\nwith tempfile.TemporaryDirectory() as folder:\n"
-        f"    run = train(compose([*{overrides!r}, 'output_dir=' + folder]))['folder']\n"
-        "    print(json.dumps([sorted(json.load(open(run + '/code.json'))), sorted(sys.modules)]))"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT
-    )
-    recorded, imported = json.loads(printed.stdout.splitlines()[-1])
-    own = {name for name in imported if name.startswith("ner_experiments.")}
-    assert {name for name in own if code.is_counted(name)} - CHECKS <= {*recorded}
-    assert len(recorded) > 40
 
 
 def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
