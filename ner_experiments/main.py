@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -69,9 +71,16 @@ def usage() -> str:
     paths = [Path(commands.__file__).with_name(f"{name}.py") for name in COMMANDS]
     heads = [path.read_text(encoding="utf-8").splitlines()[0].strip('".') for path in paths]
     parts = [head.removeprefix("`ner-experiments ").split("`: ", 1) for head in heads]
-    width = max(len(synopsis) for synopsis, _ in parts)
-    lines = [f"  {synopsis:<{width}}  {text}" for synopsis, text in parts]
-    return "\n".join(["usage: ner-experiments COMMAND ...", "", *lines, "", FURTHER])
+    indent = max(len(synopsis) for synopsis, _ in parts) + 4
+    screen = shutil.get_terminal_size().columns
+    lines = [
+        textwrap.fill(
+            text, screen, initial_indent=f"  {synopsis}".ljust(indent), subsequent_indent=" " * indent
+        )
+        for synopsis, text in parts
+    ]
+    further = [textwrap.fill(line, screen, break_on_hyphens=False) for line in FURTHER.splitlines()]
+    return "\n".join(["usage: ner-experiments COMMAND ...", "", *lines, "", *further])
 
 
 def run_command(name: str, arguments: Sequence[str]) -> int:

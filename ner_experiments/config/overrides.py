@@ -16,7 +16,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
@@ -114,11 +114,13 @@ def refuse_several_values(items: Iterable[Override], advice: str) -> None:
     for item in items:
         refuse_interval(item)
         if item.is_sweep_override():
-            quoted = f"{item.key_or_group}='{as_value(item.get_value_string())}'"
-            raise ValueError(
-                f"{item.input_line}: several values make a sweep: {advice}; to pass one text with a comma, quote it: "
-                f"{quoted}"
-            )
+            values = item.value()
+            if isinstance(values, ChoiceSweep) and any(
+                isinstance(it, str | QuotedString) for it in values.list
+            ):
+                quoted = f"{item.key_or_group}='{as_value(item.get_value_string())}'"
+                advice += f"; to pass one text with a comma, quote it: {quoted}"
+            raise ValueError(f"{item.input_line}: several values make a sweep: {advice}")
 
 
 def refuse_interval(item: Override) -> None:
@@ -155,7 +157,10 @@ def checked_choice(line: str) -> str | None:
     group = item.key_or_group
     if is_for_hydra(item) or not options(group):
         return None
-    if (choice := item.value()) not in options(group):
+    choice = item.value()
+    if isinstance(choice, list):
+        raise ValueError(f"{item.input_line}: {group} takes one choice, not a list")
+    if choice not in options(group):
         name = choice if isinstance(choice, str) else item.get_value_string()
         here = Path("conf", group, f"{name}.yaml")  # where `data new` and `new` write outside a checkout
         more = f"; for {here}: --config-dir conf" if here.is_file() else did_you_mean(name, options(group))
@@ -258,9 +263,16 @@ def check_type(line: str | None, key: str, value: Any, text: str, defaults: Dict
     allowed = allowed_types(defaults, key)
     if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
         expected = " or ".join(TYPES[kind] for kind in allowed if kind in TYPES)
-        several = re.fullmatch(r"(\d+)-(\d+)", text) if int in allowed else None
-        advice = f"; for a sweep: {key}=range({several[1]},{int(several[2]) + 1})" if several else ""
+        advice = f"; for a sweep: {key}={several}" if int in allowed and (several := integers(text)) else ""
         raise ValueError(f"{line}: {key} must be {expected}, got {text}{advice}")
+
+
+def integers(text: str) -> str:
+    """The values of a sweep for integers written as a range or list, such as 1-3, 1:3, 1..3 or [1,2,3]; else empty."""
+    if ends := re.fullmatch(r"(\d+)(?:-|\\?:|\.\.+)(\d+)", text):
+        return f"range({ends[1]},{int(ends[2]) + 1})"
+    listed = re.fullmatch(r"\[(\d+(?:,\d+)+)\]", text.replace(" ", ""))
+    return listed[1] if listed else ""
 
 
 def check_init_from(item: Override, choices: tuple[str, ...], swept: Sequence[tuple[str, ...]]) -> None:

@@ -152,7 +152,8 @@ def of_jobs(
     swept = set(varying([settings(job) for job in jobs]))
     if place := next((item for item in overrides if is_place(item) and key(item) in swept), None):
         raise ValueError(
-            f"{place}: no part of an experiment, so all runs of a sweep have the same {key(place)}"
+            f"{place}: no part of an experiment, so all runs of a sweep have the same {key(place)}: "
+            "give the command once for each"
         )
     check_different(jobs)
     rows = list(dict.fromkeys(tuple(item for item in job if counts(item)) for job in jobs))

@@ -318,6 +318,10 @@ def is_wide(values: Collection[float]) -> bool:
     return bool(values) and min(values) > 0 and max(values) >= LOG_RATIO * min(values)
 
 
+LABEL_ROOM = 16
+"""Pixels beside the points of a cloud, for the number of the last."""
+
+
 def cloud(points: Sequence[Spread], x: str, y: str) -> Spec:
     """A numbered point for each label, with standard deviations; the x axis is logarithmic if it is wide."""
     log = is_wide([point.x for point in points])
@@ -333,12 +337,10 @@ def cloud(points: Sequence[Spread], x: str, y: str) -> Spec:
         if point.y_sd:
             row |= {"low": rounded(point.y - point.y_sd), "high": rounded(point.y + point.y_sd)}
         data.append(row)
-    lefts = [row[key] for row in data for key in ("left", "right") if key in row]
-    scale = {"type": "log"} if log else {}
-    x_domain = limits([point.x for point in points], lefts, log=log)
-    y_domain = domain_of(
-        [point.y for point in points], [row[key] for row in data for key in ("low", "high") if key in row]
-    )
+    # all deviations are within the axes: no arrow says that one leaves them
+    x_domain = limits([row[key] for row in data for key in ("x", "left", "right") if key in row], log=log)
+    y_domain = domain_of(row[key] for row in data for key in ("y", "low", "high") if key in row)
+    scale = {"padding": LABEL_ROOM} | ({"type": "log"} if log else {})
     place_of = {
         "x": axis("x", x, x_domain, scale=scale)
         | {"axis": {"format": "~s", "tickCount": 4, "labelOverlap": "greedy", "grid": not log}},

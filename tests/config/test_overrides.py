@@ -49,6 +49,10 @@ seeds=[1] -> seeds is only for sweeps on the command line (python run.py -m)
 table=yang2020_table12 -> table is only for sweeps on the command line (python run.py -m)
 sweep.looks=[3,5] -> sweep.looks is only for sweeps on the command line (python run.py -m)
 model=residual,stacked -> several values make a sweep: `jobs` returns the overrides of each
+logger=[wandb,tensorboard] -> logger takes one choice, not a list
+seed=1-3 -> seed must be an integer, got 1-3; for a sweep: seed=range(1,4)
+seed=1..3 -> seed must be an integer, got 1..3; for a sweep: seed=range(1,4)
+seed=[1,2,3] -> seed must be an integer, got [1,2,3]; for a sweep: seed=1,2,3
 seed=range(1,3) -> several values make a sweep: `jobs` returns the overrides of each
 """)
 
