@@ -12,6 +12,7 @@ from ner_experiments.data.corpus import Source
 from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats.columns import ColumnOptions, read_columns
+from ner_experiments.data.formats.jsonl import other_keys
 from ner_experiments.data.formats.layout import Columns
 from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Tokens
@@ -136,11 +137,7 @@ class InputReader:
         record = json_object(text)
         if ("text" in record) == ("words" in record):
             raise ValueError('expected either "text" or "words"')
-        keys = {
-            name: value
-            for name, value in record.items()
-            if name not in ("words", "text", *self.required_columns)
-        }
+        keys = {name: it for name, it in other_keys(record).items() if name not in self.required_columns}
         if "words" in record:
             if record["words"] == []:
                 return []

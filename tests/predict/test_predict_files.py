@@ -9,11 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ner_experiments.config.corpora import open_source
-from ner_experiments.data.format_files import annotated_splits
+from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tokenize import TokenizedSentence
@@ -222,6 +223,29 @@ def test_keys_of_a_record_are_copied(
         assert len(records) == 2
         assert all(record.items() >= keys.items() for record in records)
     assert "# id = 7\n" in predict(capsys, toy_run, str(path), "--input=jsonl", "--output=conllu_ner")
+
+
+@pytest.mark.parametrize("output", JSON_LINES)
+def test_mentions_and_tags_of_a_record_are_not_copied(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], output: str
+) -> None:
+    text, words = "He lives in Essen .", ["He", "lives", "in", "Essen", "."]
+    tags = ["O"] * len(words)
+    old: list[dict[str, Any]] = [
+        {"text": text, "label": [[0, 2, "OLD"]], "labels": ["news"]},
+        {"text": text, "tokens": words, "spans": [{"start": 0, "end": 2, "label": "OLD"}]},
+        {"text": text, "data": {"text": text}, "annotations": [{"result": []}]},
+        {"words": words, "ner_tags": tags, "tags": tags},
+    ]
+    path, written = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    expected = []
+    for records in ([{"text": text}] * 3 + [{"words": words}], old):
+        path.write_text("".join(json.dumps(it) + "\n" for it in records))
+        written.write_text(predict(capsys, toy_run, str(path), "--input=jsonl", "--output", output))
+        splits = AnnotatedFiles(name="it", folder=".", files={"test": str(written)}, format="jsonl").read()
+        expected.append([(it.words, it.tags) for it in splits["test"]])
+    assert expected[0] == expected[1]
+    assert '"ner_tags"' not in written.read_text()
 
 
 def test_the_file_of_each_sentence_is_named_whatever_keys_its_record_has(

@@ -245,7 +245,16 @@ def mentions_of(record: Mapping[str, Any]) -> list[Any] | None:
     first, *others = full or [""]
     if differ := next((key for key in others if full[key] != full[first]), None):
         raise ValueError(f'"{first}" and "{differ}" hold different mentions: remove one of them')
-    return _listed(next(iter((full or there).values()))) if there else None
+    empty = {key: value for key, value in there.items() if value == []}
+    return _listed(next(iter((full or empty or there).values()))) if there else None
+
+
+def other_keys(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a record without its text, its tokens, and what the reader would take as their mentions or tags."""
+    own = {"text", *WORDS, *_filled(record), *(() if "text" in record else TAGS)}
+    if isinstance(record.get("data"), dict):
+        own.add("annotations")  # those of a task of Label Studio
+    return {key: value for key, value in record.items() if key not in own}
 
 
 def _filled(record: Mapping[str, Any]) -> dict[str, list[Any]]:
