@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -46,6 +46,7 @@ from ner_experiments.data.new_corpus import (
     character_tokens,
     decided_settings,
     files_in,
+    listed_splits,
     settings_of,
 )
 from ner_experiments.data.remarks import Remarks
@@ -131,10 +132,15 @@ def check(arguments: argparse.Namespace) -> None:
     """Print statistics of a corpus or of files, as text or JSON."""
     with standard_input_as_file(arguments.names) as names:
         found = {name: ([], []) if _is_corpus(name) else files_in(Path(name)) for name in names}
+        remarks = [line for _, lines in found.values() for line in lines]
+        folders = [name for name, (files, _) in found.items() if files]
+        alone = len(folders) == 1 and folders == [name for name in names if not _SETTING.match(name)]
+        splits = by_split(found[folders[0]][0]) if alone else {}
+        if splits:
+            remarks.append(listed_splits(splits))
         names = [file for name, (files, _) in found.items() for file in [*map(str, files)] or [name]]
-        left_out = [line for _, lines in found.values() for line in lines]
-        guessed = [*left_out, *_guess_format(arguments, names)]
-        report = corpus_report(_source(arguments, names))
+        guessed = [*remarks, *_guess_format(arguments, names)]
+        report = corpus_report(_source(arguments, names, splits))
         report["remarks"] = [*guessed, *report["remarks"]]
     if arguments.json:
         print(json.dumps(report, indent=2))
@@ -168,8 +174,11 @@ def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[s
     return [f"format: {arguments.format}, by {reason}; --format sets another"]
 
 
-def _source(arguments: argparse.Namespace, names: Sequence[str]) -> Source:
-    """The corpus to check: NAME in conf/data, or the FILEs in a format, with the settings."""
+def _source(arguments: argparse.Namespace, names: Sequence[str], splits: Mapping[str, Path]) -> Source:
+    """The corpus to check: NAME in conf/data, or the FILEs in a format, with the settings.
+
+    splits: split -> FILE, if their folder was named. Without it, all are read as train is.
+    """
     settings = [name for name in names if _SETTING.match(name)]
     names = [name for name in names if name not in settings]
     names += [setting.removeprefix("data=") for setting in settings if setting.startswith("data=")]
@@ -180,7 +189,8 @@ def _source(arguments: argparse.Namespace, names: Sequence[str]) -> Source:
         return open_source(names[0], settings)
     if not names:
         arguments.usage_error("--format takes files")
-    return _of_format(arguments.format, settings, {"files": _keys(names)})
+    files = {split: str(path) for split, path in splits.items()} or _keys(names)
+    return _of_format(arguments.format, settings, {"files": files})
 
 
 def _of_format(name: str, overrides: Sequence[str], settings: dict[str, Any]) -> Source:

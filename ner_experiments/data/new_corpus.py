@@ -86,6 +86,10 @@ def by_split(paths: Sequence[Path]) -> dict[str, Path]:
     return {split: found[split] for split in ("train", "dev", "test") if split in found}
 
 
+def listed_splits(files: Mapping[str, Path]) -> str:
+    return "; ".join(f"{split}: {path}" for split, path in files.items())
+
+
 def settings_of(files: Mapping[str, Path], say: Callable[[str], None]) -> tuple[str, dict[str, Any]]:
     """The format of files, as named in conf/data, and its settings. `say` gets a line for each thing that was found."""
     paths = list(files.values())
@@ -95,7 +99,7 @@ def settings_of(files: Mapping[str, Path], say: Callable[[str], None]) -> tuple[
         "folder": str(folder),
         "files": dict.fromkeys(("train", "dev", "test")) | names,
     }
-    say("; ".join(f"{split}: {path}" for split, path in files.items()))
+    say(listed_splits(files))
     if "dev" not in files:
         say("no dev file: the last tenth of train is held out as dev (held_out)")
     if "test" not in files:

@@ -68,10 +68,24 @@ def test_a_folder_stands_for_the_files_in_it_whose_names_tell_their_split(ner: N
     config = new("mine")
     assert config["files"] == {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
     report = ner.json("data", "check", "mine", "--json")
-    assert {*report["splits"]} == {"dev.txt", "test.txt", "train.txt"}
+    assert [*report["splits"]] == ["train", "dev", "test"]
+    assert "train: mine/train.txt; dev: mine/dev.txt; test: mine/test.txt" in report["remarks"]
     left_out = "left out, as their names tell no split (to use them, name the files): notes.txt"
     assert left_out in report["remarks"]
     assert left_out in ner("data", "new", "other", "mine")
+
+
+def test_dev_and_test_of_a_folder_are_read_as_such(ner: Ner) -> None:
+    Path("mine").mkdir()
+    records = {"train": ["Mia ran", "Leo ran"], "dev": ["Mia ran"], "test": ["Mia ran"]}
+    for split, texts in records.items():
+        end = 3 if split == "train" else 2  # inside a token
+        lines = [json.dumps({"text": text, "label": [[0, end, "PER"]]}) for text in texts]
+        written(**{f"mine/{split}__jsonl": "\n".join(lines)})
+    report = ner.json("data", "check", "mine")
+    assert report["duplicates"] == {"train/dev": 1, "train/test": 1, "dev/test": 1}
+    rule = "gold mentions start or end inside a token; they count as missing"
+    assert {f"dev: 1 of 1 {rule}", f"test: 1 of 1 {rule}"} <= {*report["remarks"]}
 
 
 @pytest.mark.parametrize("command", [("check",), ("new", "mine")])
