@@ -28,7 +28,8 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     text = "encoding of the files that are not in UTF-8, such as utf-16, latin-1 or gb18030"
     parser.add_argument("--encoding", type=encoding, help=text)
     text = (
-        "columns of the gold file, if they are not detected: numbers from 0, or from -1 at the end, or names"
+        "columns of the gold file, if they are not detected: numbers from 0, or from -1 at the end, or names; of CSV, "
+        "names, also of sentence"
     )
     parser.add_argument("--gold-columns", type=columns, metavar="word=0,tag=3", help=text)
     text = (
@@ -79,8 +80,9 @@ def encoding(text: str) -> str:
 @argument
 def columns(text: str) -> Columns:
     found = parse_columns(text)
-    if others := {*found} - {"word", "tag", "probability"}:
-        raise ValueError(f"expected columns of word, tag and probability, got {others.pop()!r}")
+    if others := {*found} - {"word", "tag", "probability", "sentence"}:
+        rule = "expected columns of word, tag, probability and, for CSV, sentence"
+        raise ValueError(f"{rule}, got {others.pop()!r}")
     return {"word": "auto", "tag": -1, **found}
 
 

@@ -51,7 +51,11 @@ _START, _END = ("start", "start_offset"), ("end", "end_offset")
 PROBABILITY = ("probability", "score", "confidence", "prob")
 """Keys of a mention's probability."""
 
-WAYS_OUT = {
+WAYS_OUT: dict[str, str | Callable[[re.Match[str]], str]] = {
+    r"'data\.columns={(.*?)}'": lambda it: (
+        f"--columns or --gold-columns {re.sub(': ?', '=', it[1]).replace(', ', ',')}"
+    ),
+    r"; columns that are split at tabs or spaces: --format conll": "",  # a comparison goes by the file's name
     r"data\.columns\.tag=": "--columns or --gold-columns tag=",
     "set names to the tags in their order": "write tags by name, such as B-PER",
     r"(; | \()if this is a comment line, set comments [^;)]*'#'\)?": "",  # which are skipped
@@ -124,7 +128,7 @@ class Texts:
 def read(
     path: Path, columns: Columns, *, with_unreachable: bool = False, encoding: str | None = None
 ) -> Texts:
-    """The mentions of a file, or of the predictions of a run's folder; columns: those of a column file.
+    """The mentions of a file, or of the predictions of a run's folder; columns: of a column file, or by name of a CSV.
 
     with_unreachable: whether the gold mentions that a run's tokens cannot express are sentences' words, too.
     encoding: that of a file that is not in UTF-8.
@@ -170,6 +174,7 @@ def _read(path: Path, columns: Columns, with_unreachable: bool, encoding: str) -
         format=name,
         misaligned="split",
         encoding=encoding,
+        columns={it: column for it, column in columns.items() if isinstance(column, str) and column != AUTO},
     )
     texts = of_sentences(path, without_settings(lambda: file.as_written(remarks)["test"]), remarks)
     return with_stated(texts, lines)
@@ -197,8 +202,11 @@ def predicted_columns(path: Path, gold: Path, columns: Columns) -> Columns:
 
     columns: those of gold.
     """
-    if detect(gold, None)[0] != "conll" or not path.is_file() or first_line(path) != first_line(gold):
+    if not path.is_file() or first_line(path) != first_line(gold):
         return PREDICTED
+    name, _ = detect(gold, None)
+    if name != "conll" or detect(path, None)[0] != name:
+        return columns if name == "csv" else PREDICTED
     ((_, _, layout),) = column_file(gold, columns, guessed_encoding([gold])).layouts()
     return dict(layout.columns) if layout.header else PREDICTED
 

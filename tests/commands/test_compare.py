@@ -292,6 +292,22 @@ def test_files_need_none_of_the_heavy_libraries(ner: Ner) -> None:
     )
 
 
+def test_the_columns_of_csv_are_stated_by_name(ner: Ner) -> None:
+    rows = "satz_nr;wort;etikett\n1;Mia;B-PER\n1;ran;O\n2;Leo;{}\n"
+    Path("gold.csv").write_text(rows.format("B-PER"))
+    Path("p.csv").write_text(rows.format("O"))
+    Path("p.conll").write_text("Mia B-PER\nran O\n\nLeo O\n")
+    error = ner.error("compare", "--gold", "gold.csv", "a=p.conll")
+    way_out = "(--columns or --gold-columns sentence=NAME,word=NAME,tag=NAME states names): ['satz_nr', 'wort', 'eti"
+    assert way_out in error
+    columns = "--gold-columns=sentence=satz_nr,word=wort,tag=etikett"
+    report = ner.json("compare", "--gold", "gold.csv", "a=p.conll", "b=p.csv", columns)
+    assert f1(report) == pytest.approx([200 / 3, 200 / 3])
+    stated = "a:sentence=satz_nr,word=wort,tag=etikett"
+    Path("gold.conll").write_text("Mia B-PER\nran O\n\nLeo B-PER\n")
+    ner("compare", "--gold", "gold.conll", "a=p.csv", "--columns", stated)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     refused(

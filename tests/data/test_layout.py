@@ -156,7 +156,7 @@ def test_conllu_without_mentions_says_why_it_has_parts_of_speech(tmp_path: Path,
         (
             "a.csv",
             "word,tag\nMia,B-PER\n",
-            "(data.columns.sentence=NAME states its name; columns that are split at tabs or spaces: --format conll)",
+            "('data.columns={sentence: NAME}' states names; columns that are split at tabs or spaces: --format conll)",
         ),
     ],
 )

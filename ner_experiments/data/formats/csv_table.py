@@ -38,7 +38,7 @@ def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]
     header = _next(rows, path) or []
     if delimiter != ",":
         remarks.read_as(name_of(path), f"{DELIMITERS[delimiter]}-separated")
-    columns = [_column(path, header, name, options) for name in NAMES]
+    columns = _columns(path, header, options)
     words: list[str] = []
     tags: list[str] = []
     at: list[str] = []
@@ -89,18 +89,25 @@ def _next(rows: Iterator[list[str]], path: Path) -> list[str] | None:
         raise ValueError(f"{name_of(path)}:{rows.line_num}: not CSV ({error})") from None  # type: ignore[attr-defined]
 
 
-def _column(path: Path, header: Sequence[str], name: str, options: TextOptions) -> int | None:
-    """The number of a column; None for that of the tags where a text without them may be read."""
-    usual = [options.columns[name]] if name in options.columns else NAMES[name]
-    found = next((it for it in usual if it in header), None)
-    if found is None and name == "tag" and options.gold == "none":
-        return None
-    if found is None:
-        hint = f"data.columns.{name}=NAME states its name; columns that are split at tabs or spaces: --format conll"
-        raise ValueError(
-            f"{name_of(path)}:1: no column {' or '.join(usual)} ({hint}): {truncated_repr(header)}"
+def _columns(path: Path, header: Sequence[str], options: TextOptions) -> list[int | None]:
+    """The numbers of the columns of `NAMES`; None for the tags where a text without them may be read.
+
+    Raises ValueError with all that are missing.
+    """
+    names = {
+        name: [options.columns[name]] if name in options.columns else usual for name, usual in NAMES.items()
+    }
+    found = {name: next(filter(header.__contains__, usual), None) for name, usual in names.items()}
+    optional = ["tag"] if options.gold == "none" else []
+    if missing := [name for name, column in found.items() if column is None and name not in optional]:
+        stated = {name: options.columns[name] for name in NAMES if name in options.columns and found[name]}
+        settings = ", ".join(
+            f"{name}: {stated.get(name, 'NAME')}" for name in NAMES if name in {*missing, *stated}
         )
-    return header.index(found)
+        hint = f"'data.columns={{{settings}}}' states names; columns that are split at tabs or spaces: --format conll"
+        rule = " and no column ".join(" or ".join(names[name]) for name in missing)
+        raise ValueError(f"{name_of(path)}:1: no column {rule} ({hint}): {truncated_repr(header)}")
+    return [None if column is None else header.index(column) for column in found.values()]
 
 
 def lines(sentences: Iterable[Annotated]) -> Iterator[str]:
