@@ -335,9 +335,13 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
 
 @contextmanager
 def stop_on_exit(workers: Sequence[Worker]) -> Iterator[None]:
-    """Pass SIGTERM and Ctrl-C on to the jobs, give them time to write their checkpoints, and show their last lines."""
+    """Pass SIGTERM and Ctrl-C on to the jobs, give them time to write their checkpoints, and show their last lines.
+
+    Further SIGTERM do nothing meanwhile: `timeout` sends two at once, to its command and to the group of processes.
+    """
 
     def exit_(*_: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         print(STOPPING, file=sys.stderr, flush=True)
         sys.exit(143)
 
@@ -348,13 +352,16 @@ def stop_on_exit(workers: Sequence[Worker]) -> Iterator[None]:
         print(STOPPING, file=sys.stderr, flush=True)
         raise SystemExit(128 + signal.SIGINT) from None
     finally:
-        signal.signal(signal.SIGTERM, before)
-        for each in workers:
-            each.stop(signal.SIGTERM)
-        for each in workers:
-            try:
-                each.process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                each.stop(signal.SIGKILL)
-                each.process.wait()
-            each.show_output()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        try:
+            for each in workers:
+                each.stop(signal.SIGTERM)
+            for each in workers:
+                try:
+                    each.process.wait(GRACE)
+                except subprocess.TimeoutExpired:
+                    each.stop(signal.SIGKILL)
+                    each.process.wait()
+                each.show_output()
+        finally:
+            signal.signal(signal.SIGTERM, before)

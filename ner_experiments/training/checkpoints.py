@@ -29,7 +29,7 @@ SHARE = 0.05
 
 
 class LastCheckpoint(Checkpoint):
-    """Write last.ckpt within and after epochs, at least `seconds` apart, and on SIGTERM.
+    """Write last.ckpt within and after epochs, at least `seconds` apart, on SIGTERM, and when training is over.
 
     Lightning calls a `Checkpoint` after all other callbacks.
     """
@@ -62,7 +62,12 @@ class LastCheckpoint(Checkpoint):
             self.poll(trainer)
 
     def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
+        """Poll, or save after the last epoch: what follows scores other weights, from which training cannot resume."""
+        saved = self.saved
         self.poll(trainer)
+        is_last = trainer.should_stop or trainer.current_epoch + 1 == trainer.max_epochs
+        if is_last and self.saved == saved:
+            self.save(trainer)
 
     def poll(self, trainer: Trainer) -> None:
         """Save if it is time, or if any process received SIGTERM: then all of them save and exit."""

@@ -134,6 +134,31 @@ def test_the_time_of_a_job_begins_when_its_worker_gets_it(
     assert signals == [signal.SIGTERM, signal.SIGKILL]
 
 
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_a_repeated_sigterm_is_no_harder_than_one(first: signal.Signals) -> None:
+    """`timeout` sends one to its command and, at once, another to the group of processes: here while jobs stop."""
+    hard, stopped = list[int](), list[int]()
+
+    def stop(number: int) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        stopped.append(number)
+
+    process = SimpleNamespace(wait=lambda _: signal.raise_signal(signal.SIGTERM))
+    worker: Any = SimpleNamespace(stop=stop, process=process, show_output=lambda: None)
+
+    def harder(number: int, _: Any) -> None:
+        hard.append(number)
+
+    before = signal.signal(signal.SIGTERM, harder)
+    try:
+        with pytest.raises(SystemExit) as ended, local.stop_on_exit([worker, worker]):
+            signal.raise_signal(first)
+        assert signal.getsignal(signal.SIGTERM) is harder
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (ended.value.code, hard, stopped) == (128 + first, [], 2 * [signal.SIGTERM])
+
+
 def start(*arguments: str) -> "subprocess.Popen[str]":
     command = [sys.executable, str(ROOT / "run.py"), "-m", *TINY, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -5,7 +5,7 @@ import random
 import re
 import shutil
 from pathlib import Path
-from signal import SIGINT, SIGKILL, SIGTERM, Signals
+from signal import SIGINT, SIGKILL, SIGTERM, Signals, raise_signal
 from typing import Any
 
 import killed
@@ -23,6 +23,7 @@ from ner_experiments.train import train
 from ner_experiments.training import checkpoints
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.checkpoints import resumable_checkpoint
+from ner_experiments.training.scoring import Scorer
 
 
 @pytest.mark.slow
@@ -78,6 +79,38 @@ def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
     assert text.count("repeat the command to resume") == (3 if how is SIGINT else 0)
     assert "Traceback" not in text
     assert outcome(broken) == whole
+
+
+@pytest.mark.parametrize(("limit", "patience"), [(2, 2), (20, 1)])
+def test_a_signal_that_comes_when_training_is_over_loses_no_epoch(
+    limit: int,
+    patience: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """In a run too short for a checkpoint in between, that stops early or by its number of epochs."""
+    stop = [f"trainer.max_epochs={limit}", f"trainer.patience={patience}", "optimizer.lr=0.3"]
+    cfg = compose([*WITHOUT_CHECKPOINTS[1:], *stop, f"output_dir={tmp_path}"])
+    caplog.set_level("INFO")
+    trained: list[int] = []
+    score = Scorer.score
+
+    def stopped(self: Scorer, *arguments: Any) -> dict[str, Any]:
+        trained.append(self.trainer.global_step)
+        raise_signal(SIGTERM)
+        return score(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Scorer, "score", stopped)
+        for _ in range(2):
+            with pytest.raises(SystemExit) as ended:
+                train(cfg)
+            assert ended.value.code == 143
+    result = train(cfg)
+    assert caplog.text.count("resuming from last.ckpt") == 2
+    assert trained[0] == trained[1]
+    assert (result["epochs"] < limit) == (patience < limit)
 
 
 @pytest.mark.slow
