@@ -181,7 +181,8 @@ class Comparison(TableView):
             return ""
         known = {it.words for it in train}
         number = sum(it.words in known for it in self.compared.gold.sentences)
-        return f"{number:,} of the {len(self.compared.gold.sentences):,} sentences also occur in train."
+        verb = "occurs" if number == 1 else "occur"
+        return f"{number:,} of the {len(self.compared.gold.sentences):,} sentences also {verb} in train."
 
     @cached_property
     def reading(self) -> list[str]:

@@ -34,7 +34,7 @@ from ner_experiments.runs.file_run import FileRun
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
-from ner_experiments.utils.text import truncated_repr
+from ner_experiments.utils.text import counted, truncated_repr
 
 if TYPE_CHECKING:
     from ner_experiments.tables.table_view import TableView
@@ -285,10 +285,6 @@ def read_gold_beside(path: Path, columns: Columns | None, encoding: str | None) 
             f"{path}: it is no file of columns, which can have gold beside predictions: {way_out}"
         )
     return found
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def notes_on(file: Texts, aligned: Aligned, known_words: Set[tuple[str, ...]]) -> tuple[str, ...]:

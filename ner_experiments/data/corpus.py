@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -19,17 +20,20 @@ from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.schemes import Schemes, Stated, detected_together, printed, schemes_of
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
 from ner_experiments.data.tags import (
+    Scheme,
     Window,
     convert,
     count_illegal,
     count_mentions,
     count_windows,
+    illegal_positions,
     windows_of,
 )
 from ner_experiments.data.text_files import PathOrFile
 from ner_experiments.data.tokenize import require
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.ranges import AT_LEAST_1
+from ner_experiments.utils.text import truncated_repr
 
 Splits = dict[str, list[Sentence]]
 """Split -> sentences, in the order train, dev, test. Absent splits have no entry."""
@@ -186,7 +190,11 @@ def _read(source: Source) -> Corpus:
     if schemes:
         corpus = {split: _to_bioes(sentences, windows[split]) for split, sentences in corpus.items()}
     if any(illegal.values()):
-        counts = ", ".join(f"{number:,} in {split}" for split, number in illegal.items() if number)
+        counts = ", ".join(
+            f"{number:,} in {split} (first: {first_illegal(splits[split], schemes[split])})"
+            for split, number in illegal.items()
+            if number
+        )
         read_as = "the mentions are read as conlleval reads them"
         notes.append(f"tags that break {printed(schemes)}: {counts}; {read_as}")
     if schemes:
@@ -215,6 +223,14 @@ def windows_and_schemes(source: Source, splits: Splits) -> tuple[dict[str, Count
         return {}, {}
     windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
     return windows, schemes_of(source.scheme, windows)
+
+
+def first_illegal(sentences: Iterable[Sentence], scheme: Scheme) -> str:
+    """Place and text of the first tag that breaks the scheme; empty if none does."""
+    found = ((it, token) for it in sentences for token in illegal_positions(it.tags, scheme))
+    for it, token in found:
+        return f"{os.path.basename(it.place(token))}: {truncated_repr(it.tags[token])}"
+    return ""
 
 
 def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:

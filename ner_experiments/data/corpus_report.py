@@ -15,6 +15,7 @@ from ner_experiments.data.corpus import (
     Source,
     Splits,
     count_shared,
+    first_illegal,
     hold_out,
     unreachable_notes,
     windows_and_schemes,
@@ -22,6 +23,7 @@ from ner_experiments.data.corpus import (
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.schemes import printed
 from ner_experiments.data.tags import count_illegal, count_mentions
+from ner_experiments.utils.text import counted
 
 Report = dict[str, Any]
 
@@ -39,7 +41,8 @@ def corpus_report(source: Source) -> Report:
     """Statistics of a corpus as JSON, before `load` holds out a part or limits the number of sentences.
 
     splits: by split, sentences, tokens, longest_sentence; mentions and mentions_by_type, as conlleval counts
-        them; illegal_tags, which violate the scheme; for the task "tags", `tags` with the count of each tag. With
+        them; illegal_tags, which violate the scheme, and if there are any, first_illegal_tag with its place; for the
+        task "tags", `tags` with the count of each tag. With
         DOCSTART lines also sentences_with_docstart, the number in papers that count those lines.
     duplicates: "train/test" -> number of test sentences whose words are those of a train sentence.
     checksum: SHA-256 over all files. official: whether they are the published ones; null if unknown.
@@ -62,7 +65,8 @@ def corpus_report(source: Source) -> Report:
             "longest_sentence": max(lengths),
             "mentions": types.total(),
             "mentions_by_type": dict(sorted(types.items())),
-            "illegal_tags": count_illegal(windows[split], schemes[split]) if schemes else 0,
+            "illegal_tags": (illegal := count_illegal(windows[split], schemes[split]) if schemes else 0),
+            **({"first_illegal_tag": first_illegal(sentences, schemes[split])} if illegal else {}),
             **({} if schemes else {"tags": dict(sorted(tags.items()))}),
         }
     for split, number in source.docstart_blocks().items():
@@ -109,9 +113,13 @@ def print_report(report: Report, console: Console) -> None:
         console.print(remark)
     for start in range(0, len(splits), _MAX_COLUMNS):
         console.print(_table(report, splits[start : start + _MAX_COLUMNS]))
+    for split, counts in report["splits"].items():
+        if first := counts.get("first_illegal_tag"):
+            console.print(f"first illegal tag of {split}: {first}")
     for (one, other), count in zip(combinations(splits, 2), report["duplicates"].values(), strict=True):
         if count:
-            console.print(f"{count:,} sentences of {other} also occur in {one}")
+            verb = "occurs" if count == 1 else "occur"
+            console.print(f"{counted(count, 'sentence')} of {other} also {verb} in {one}")
     if report["unofficial"]:
         console.print(f"SHA-256 differs from the published files: {', '.join(report['unofficial'])}")
     elif report["official"]:

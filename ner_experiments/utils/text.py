@@ -40,6 +40,11 @@ def message_of(error: Exception) -> str:
     return str(error)
 
 
+def counted(number: int, what: str) -> str:
+    """`1 sentence`, `2 sentences`."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def listed(names: Sequence[str]) -> str:
     """`a, b and c`; empty without any."""
     *first, last = names or [""]

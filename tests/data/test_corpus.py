@@ -83,7 +83,7 @@ def test_all_splits_tell_the_scheme(tmp_path: Path) -> None:
         columns(tmp_path, {"train": "a B-X\n", "dev": "a O\nb I-X\n", "test": "a I-X\n"}, scheme="auto")
     )
     assert corpus.notes[0] == "tags read as iob1, detected from their letters"
-    assert corpus.notes[1].startswith("tags that break iob1: 1 in train;")
+    assert corpus.notes[1].startswith("tags that break iob1: 1 in train (first: ")
 
 
 def test_illegal_gold_tags_are_mentions_as_for_conlleval(tmp_path: Path) -> None:

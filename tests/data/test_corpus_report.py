@@ -63,6 +63,7 @@ def test_the_counts_are_of_the_files_as_they_are(mine: ColumnFiles) -> None:
                 "mentions": 4,
                 "mentions_by_type": {"LOC": 1, "PER": 2, "[x]": 1},
                 "illegal_tags": 1,
+                "first_illegal_tag": "a.train:12: 'I-LOC'",
             },
             "test": {
                 "sentences": 4,
@@ -107,10 +108,18 @@ def test_text_and_json_say_the_same(mine: ColumnFiles, capsys: pytest.CaptureFix
         "LOC 1 1",
         "PER 2 0",
         "[x] 1 0",
+        "first illegal tag of train: a.train:12: 'I-LOC'",
         "3 sentences of test also occur in train",
         "SHA-256 differs from the published files: test",
         f"checksum {mine.checksum()}",
     ]
+
+
+def test_one_sentence_occurs(tmp_path: Path, ner: Ner) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("Ada B-PER\nsang O\n")
+    printed = ner("data", "check", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert "\n1 sentence of b also occurs in a\n" in printed
 
 
 def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, ner: Ner) -> None:

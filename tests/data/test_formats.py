@@ -428,6 +428,7 @@ def test_notes_of_a_corpus_say_which_tags_break_its_scheme(tmp_path: Path) -> No
     files = {"train": str(path), "dev": str(path)}
     corpus = load(AnnotatedFiles(name="mine", folder="", files=files, format="jsonl"))
     assert corpus.notes == (
-        "tags that break iob2: 1 in train, 1 in dev; the mentions are read as conlleval reads them",
+        f"tags that break iob2: 1 in train (first: {path.name}:1: 'I-X'), 1 in dev (first: {path.name}:1: 'I-X'); the "
+        "mentions are read as conlleval reads them",
     )
     assert [it.tags for it in corpus.splits["dev"]] == [("O", "S-X", "B-X", "E-X"), ("S-Y", "O", "S-Y")]

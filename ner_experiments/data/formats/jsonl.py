@@ -411,7 +411,7 @@ def claims(first: str) -> Claim:
 
 FORMATS = {
     "jsonl": Format(
-        about="JSON lines of tokens and tags",
+        about="JSON lines of tokens and tags, also read with texts and mentions",
         read=read,
         lines=partial(lines, with_tags),
         suffixes=(".jsonl", ".json", ".ndjson"),
