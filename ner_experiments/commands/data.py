@@ -52,7 +52,7 @@ from ner_experiments.data.new_corpus import (
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tokenize import UNITS
 from ner_experiments.utils.files import as_file
-from ner_experiments.utils.text import truncated_repr
+from ner_experiments.utils.text import counted, truncated_repr
 
 _SETTING = re.compile(r"\+{0,2}data(_dir|\.[a-z_.]+)?=")
 _NAME = re.compile(r"[\w-]+")
@@ -355,7 +355,13 @@ def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Sour
     before, after = ([text for it in part for text in it.texts()] for part in (sentences, read))
     sizes = [[_size(part, unit) for part in (sentences, read)] for unit in ("sentences", "tokens")]
     changed = [one if one == other else f"{one}, read as {other}" for one, other in sizes]
-    print(f"{path}: {', '.join(changed)}, {len(before):,} mentions")
+    joined = sum(len(it.scored[1:]) for it in sentences)
+    ends = (
+        f"; joined to the one before, as a mention crosses its end: {counted(joined, 'sentence')}"
+        if joined
+        else ""
+    )
+    print(f"{path}: {', '.join(changed)}, {len(before):,} mentions{ends}")
     if before == after:
         return 0
     lost, added = Counter(before) - Counter(after), Counter(after) - Counter(before)

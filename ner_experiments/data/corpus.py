@@ -286,8 +286,13 @@ def _check_mentions_unchanged(name: str, mentions: Mapping[str, Counter[str]], c
             )
 
 
-def unreachable_notes(splits: Mapping[str, Iterable[Sentence]]) -> list[str]:
-    """A note for each split and each reason why some of its gold mentions are unreachable."""
+def unreachable_notes(
+    splits: Mapping[str, Iterable[Sentence]], ways_out: Mapping[str, str] = {}
+) -> list[str]:
+    """A note for each split and each reason why some of its gold mentions are unreachable.
+
+    ways_out: reason -> what avoids it.
+    """
     notes = []
     for split, sentences in splits.items():
         reasons = Counter(mention.reason for it in sentences for mention in it.unreachable)
@@ -295,7 +300,10 @@ def unreachable_notes(splits: Mapping[str, Iterable[Sentence]]) -> list[str]:
             continue
         gold = reasons.total() + count_mentions(count_windows(it.tags for it in sentences)).total()
         for reason, number in reasons.items():
-            notes.append(f"{split}: {number:,} of {gold:,} gold mentions {reason}; they count as missing")
+            end = f" ({ways_out[reason]})" if reason in ways_out else ""
+            notes.append(
+                f"{split}: {number:,} of {gold:,} gold mentions {reason}; they count as missing{end}"
+            )
     return notes
 
 

@@ -20,6 +20,8 @@ from ner_experiments.data.corpus import (
     unreachable_notes,
     windows_and_schemes,
 )
+from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.formats.annotated import CROSS
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.schemes import printed
 from ner_experiments.data.tags import count_illegal, count_mentions
@@ -72,6 +74,8 @@ def corpus_report(source: Source) -> Report:
     for split, number in source.docstart_blocks().items():
         counts[split]["sentences_with_docstart"] = len(splits[split]) + number
     differ = len(set(schemes.values())) > 1
+    in_lines = isinstance(source, AnnotatedFiles) and source.lines
+    ways_out = {} if in_lines else {CROSS: "data.lines=true makes each line of a text one sentence"}
     unofficial = source.unofficial()
     return {
         "name": source.name,
@@ -85,7 +89,7 @@ def corpus_report(source: Source) -> Report:
         "remarks": [
             *remarks.layouts(printed(schemes) if schemes else ""),
             *remarks.with_places(),
-            *unreachable_notes(splits),
+            *unreachable_notes(splits, ways_out),
             *refusal(source, splits),
         ],
     }

@@ -269,6 +269,21 @@ def test_convert_says_what_cannot_be_kept(tmp_path: Path, ner: Ner) -> None:
     assert not target.exists()
 
 
+def test_sentences_across_whose_end_a_mention_goes_are_counted(tmp_path: Path, ner: Ner) -> None:
+    record = json.dumps({"text": "Mia ran. Leo sat.", "label": [[4, 12, "X"]]})
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.jsonl").write_text(record)
+    report = ner.json("data", "check", str(tmp_path))
+    assert [it["sentences"] for it in report["splits"].values()] == [1, 2]
+    way_out = "data.lines=true makes each line of a text one sentence"
+    rule = "1 of 1 gold mentions cross the end of a sentence; they count as missing"
+    assert f"test: {rule} ({way_out})" in report["remarks"]
+    lines = ner.json("data", "check", str(tmp_path), "data.lines=true")
+    assert [it["sentences"] for it in lines["splits"].values()] == [1, 1]
+    printed = ner("data", "convert", str(tmp_path / "test.jsonl"), str(tmp_path / "test.conll"))
+    assert "1 mentions; joined to the one before, as a mention crosses its end: 1 sentence\n" in printed
+
+
 def test_convert_names_the_columns_that_it_leaves_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

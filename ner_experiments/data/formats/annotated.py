@@ -18,6 +18,7 @@ from ner_experiments.data.tokenize import tokenize
 from ner_experiments.utils.text import truncated_repr
 
 DISAGREE = "disagree with their text"
+CROSS = "cross the end of a sentence"
 FILE = "file"
 """Key of the name of a sentence's file, among the sentences of several files."""
 Pair = tuple[int, int]
@@ -337,7 +338,7 @@ def _reason(tokens: Sequence[Pair], it: Stated) -> str:
     if it.in_pieces:
         return "are in pieces"
     if it.end > tokens[-1][1] and first < last:
-        return "cross the end of a sentence"
+        return CROSS
     if first == last:
         return "cover no token"
     return "" if _is_aligned(tokens, it) else "start or end inside a token"
