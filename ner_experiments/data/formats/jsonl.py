@@ -252,6 +252,7 @@ def mentions_of(record: Mapping[str, Any]) -> list[Any] | None:
 def other_keys(record: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a record without its text, its tokens, and what the reader would take as their mentions or tags."""
     own = {"text", *WORDS, *_filled(record), *(() if "text" in record else TAGS)}
+    own |= {key for key in MENTIONS if record.get(key) == []}
     if isinstance(record.get("data"), dict):
         own.add("annotations")  # those of a task of Label Studio
     return {key: value for key, value in record.items() if key not in own}
