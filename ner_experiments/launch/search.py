@@ -51,7 +51,11 @@ def run(
                 for point in points
                 for job in space.jobs(point)
             ]
-            results = iter(launch(jobs))
+            try:
+                results = iter(launch(jobs))
+            except SystemExit:  # by a signal
+                print(f"Ended: {study.progress()}", flush=True)
+                raise
             for trial in batch:
                 failed += not study.record(trial, [next(results) for _ in space.seeds])
             study.write()

@@ -21,6 +21,7 @@ from ner_experiments.runs.status import (
     HEARTBEAT_TIMEOUT,
     INTERRUPTED,
     RUNNING,
+    STARTING,
     WAITING,
     Status,
     counts,
@@ -164,5 +165,7 @@ def reason(run: Status) -> str:
     """Why a run is not running, or that a running one gives no sign of life; empty otherwise."""
     if run.state == RUNNING:
         is_silent = run.silent is not None and run.silent > HEARTBEAT_TIMEOUT
+        if is_silent and run.reason == STARTING:
+            return f"in its first batch for {run.silent:.0f} s; the first run on a machine compiles its kernels there"
         return f"last heartbeat {run.silent:.0f} s ago" if is_silent else ""
     return run.reason

@@ -39,12 +39,13 @@ def show(
     finished: Rows | None = None,
     settings: Sequence[str] = (),
     *,
+    left_out: str = "",
     with_hints: bool = True,
 ) -> int:
     """Print the finished rows and the failed jobs; return how many failed.
 
     finished: all finished runs of the sweep, shown in place of this command's if they include them, below the
-        `settings` of all of them. with_hints: if no table follows, whose notes have them.
+        `settings` of all of them. left_out: why they may not. with_hints: if no table follows, whose notes have them.
     """
     console = make_console()
     overrides = [list(job.overrides) for job in jobs]
@@ -58,8 +59,10 @@ def show(
         rows = {label: [*runs] for label, runs in finished.items()}
     if rows:
         own = [item for item in shared(overrides) if counts(item) or item.startswith("seed=")]
-        common = settings if recorded else own
-        console.print(f"\n{' '.join(common)}", markup=False, highlight=False, soft_wrap=True)
+        heading = " ".join(settings if recorded else own)
+        if finished and not recorded and left_out:
+            heading += f" (below: {left_out})"
+        console.print(f"\n{heading}", markup=False, highlight=False, soft_wrap=True)
         draw(results_table(rows).with_rules, console)
         for hint in hints(rows) if with_hints else ():
             console.print(hint, markup=False, soft_wrap=not console.is_terminal)

@@ -136,11 +136,11 @@ class SweepProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.context.close()
-        if kind is not None:
+        if kind is not None and len(self.statuses) > 1:
             by_files = sweep_statuses(self.planned, self.output)  # some have ended while they were stopped
             pairs = zip(self.statuses, by_files, strict=True)
             done = sum(DONE in (status.state, found.state) for status, found in pairs)
-            print(f"Ended with {done} of {len(self.statuses)} done.", file=self.stderr, flush=True)
+            print(f"Ended with {done} of {len(self.statuses)} runs done.", file=self.stderr, flush=True)
 
     # What is printed
 
@@ -254,7 +254,8 @@ class SweepProgress:
         if not taken:
             for number in running:
                 if (bounds := self.statuses[number].left) is not None:
-                    taken[number] = now - self.started_at[number] + fmean(bounds)
+                    # not the time since its start, in which it may have compiled kernels
+                    taken[number] = self.statuses[number].trained + fmean(bounds)
         free = [0.0] * self.at_a_time
         waiting = [number for number, it in enumerate(self.statuses) if it.state == WAITING]
         for number in [*running, *waiting]:

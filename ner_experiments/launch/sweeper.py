@@ -107,7 +107,9 @@ def show(sweep: Sweep, table: Table, results: Sequence[Outcome]) -> int:
     page = looks.at_looks(collect(table, sweep.extra_overrides))
     shared = summary.shared_settings(table, sweep.extra_overrides)
     of_a_table, finished = sweep.jobs is None, summary.finished_runs(page)
-    failed = summary.show(results, finished, shared, with_hints=not of_a_table) if results else 0
+    left_out = "; ".join(dict.fromkeys(row.remark for row in page.results if row.remark))
+    hinted = not of_a_table
+    failed = summary.show(results, finished, shared, left_out=left_out, with_hints=hinted) if results else 0
     if page.runs or of_a_table or not failed:  # the summary names what failed
         show_table(page, of_a_table=of_a_table)
     return int(failed > 0)

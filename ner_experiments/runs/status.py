@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 RUNNING, DONE, INTERRUPTED, FAILED, WAITING = STATES = ("running", "done", "interrupted", "failed", "waiting")
-NUMBERS = ("epoch", "part", "max_epochs", "dev", "best", "best_epoch")
+NUMBERS = ("epoch", "part", "max_epochs", "dev", "best", "best_epoch", "trained")
 """Values of progress.json that are numbers."""
+STARTING = "first batch"
+"""Stage of a run before the end of its first batch, in which it may compile kernels for minutes, without heartbeat."""
 HEARTBEAT_TIMEOUT = 6 * progress.HEARTBEAT_SECONDS
 """Seconds without a heartbeat after which a run on another machine counts as interrupted: its lock may be invisible."""
 
@@ -33,8 +35,9 @@ HEARTBEAT_TIMEOUT = 6 * progress.HEARTBEAT_SECONDS
 class Status:
     """Status of one run. Scores are in [0, 1], times in seconds; unknown values are None.
 
-    epoch: finished epochs. part: finished share of the current epoch. left: bounds of the time left. silent: time since
-    the last heartbeat. best: best dev score; for a finished run, dev equals best. reason: why a run failed or waits.
+    epoch: finished epochs. part: finished share of the current epoch. left: bounds of the time left. trained: time of
+    the finished epochs. silent: time since the last heartbeat. best: best dev score; for a finished run, dev equals
+    best. reason: why a run failed or waits.
     """
 
     label: str
@@ -49,6 +52,7 @@ class Status:
     best_epoch: int | None = None
     test: float | None = None
     left: Sequence[float] | None = None
+    trained: float = 0.0
     silent: float | None = None
     host: str = ""
     slurm: str = ""
@@ -142,10 +146,10 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
     elsewhere = bool(heartbeat) and heartbeat.get("host") != platform.node()
     if held or (elsewhere and silent is not None and silent < HEARTBEAT_TIMEOUT):
         stage = "" if heartbeat else "reading its data"
-        if heartbeat.get("stage") == "scoring":
-            stage = "scores"
+        stage = {"starting": STARTING, "scoring": "scores"}.get(heartbeat.get("stage", ""), stage)
         part, left = heartbeat.get("part", 0.0), heartbeat.get("seconds_left")
-        return Status(state=RUNNING, part=part, left=left, reason=stage, **known)
+        trained = heartbeat.get("trained", 0.0)
+        return Status(state=RUNNING, part=part, left=left, trained=trained, reason=stage, **known)
     errors = sorted(folder.glob("error*.txt"), key=modified_at)
     if errors and modified_at(errors[-1]) >= modified_at(folder / progress.PROGRESS_FILE):
         return Status(state=FAILED, reason=last_line(errors[-1]), **known)

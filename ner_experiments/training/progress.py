@@ -43,7 +43,8 @@ class Progress(Callback):
 
     def on_fit_start(self, trainer: Trainer, module: Any) -> None:
         self.primary_metric = module.metric.primary_metric
-        self.write(trainer, "training")
+        self.write(trainer, "starting")
+        self.written = 0.0  # so that the end of the first batch is written
 
     def on_train_batch_end(
         self, trainer: Trainer, module: Any, outputs: Any, batch: Any, number: int
@@ -67,6 +68,7 @@ class Progress(Callback):
         rows, limit = self.epochs.rows, trainer.max_epochs or 0
         content: dict[str, Any] = {
             **{"stage": stage, "epoch": len(rows), "part": round(part, 4), "max_epochs": limit},
+            "trained": sum(row["seconds"] for row in rows),
             "seconds_left": eta(rows, self.primary_metric, limit, self.patience),
             **{"host": platform.node(), "slurm": slurm_task(os.environ)},
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import functools
 import logging
 import os
 import socket
@@ -28,10 +27,11 @@ TIMEOUT = 0.5
 
 
 @contextmanager
-def hold_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
+def hold_lock(folder: Path, *, wait: bool, work: str = "", quiet: float = TIMEOUT) -> Iterator[bool]:
     """Context that takes the folder's lock and yields whether this process holds it.
 
-    wait: whether to wait for a process that holds it now; if not, the context then yields False.
+    wait: whether to wait for a process that holds it now; if not, the context then yields False. work: the work of that
+    process, for the line that this one logs after `quiet` seconds of waiting; by default the line names the folder.
 
     The operating system keeps the lock (flock) and releases it when the process ends. On a network file system it
     works across machines if the file system supports locks. If it does not, a warning says so, and a file marks the
@@ -40,7 +40,7 @@ def hold_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
     folder.mkdir(parents=True, exist_ok=True)
     lock: BaseFileLock = FileLock(folder / LOCK_FILE, fallback_to_soft=False)
     try:
-        acquire(lock, folder, wait=wait)
+        acquire(lock, work or f"{folder}: another process is working on it", wait=wait, quiet=quiet)
         if lock.is_locked:
             with suppress(OSError):  # such as a full disk: the record only names the owner
                 (folder / LOCK_FILE).write_text(f"{os.getpid()}\n{socket.gethostname()}\n", encoding="utf-8")
@@ -53,27 +53,32 @@ def hold_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
             *(folder, os.strerror(error.errno), MARKER),
         )
         lock = SoftFileLock(folder / MARKER)
-        acquire(lock, folder, wait=wait)
+        acquire(lock, work or f"{folder}: another process is working on it", wait=wait, quiet=quiet)
     try:
         yield lock.is_locked
     finally:
         lock.release()
 
 
-def acquire(lock: BaseFileLock, folder: Path, *, wait: bool) -> None:
-    """Take the lock; if another process holds it, say whose it is and wait for it, or return without it."""
+def acquire(lock: BaseFileLock, work: str, *, wait: bool, quiet: float) -> None:
+    """Take the lock; if another process holds it, say so after `quiet` seconds and wait, or return without it."""
     try:
-        lock.acquire(timeout=TIMEOUT, poll_interval=TIMEOUT / 10)
+        lock.acquire(timeout=quiet if wait else TIMEOUT, poll_interval=TIMEOUT / 10)
     except Timeout:
         if wait:
-            announce_wait(folder, Path(lock.lock_file))
+            announce_wait(work, Path(lock.lock_file))
             lock.acquire()
 
 
-@functools.cache
-def announce_wait(folder: Path, lock: Path) -> None:
-    """Log that this process waits for a folder's lock, and for whom; once, since each kernel is compiled under one."""
-    log.info("%s: another process is working on it%s", folder, waiting_for(lock))
+announced: set[str] = set()
+"""The work that this process has said to wait for."""
+
+
+def announce_wait(work: str, lock: Path) -> None:
+    """Log that this process waits for a lock, and for whom; once, since each kernel is compiled under one."""
+    if work not in announced:
+        announced.add(work)
+        log.info("%s%s", work, waiting_for(lock))
 
 
 def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]:

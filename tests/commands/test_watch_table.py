@@ -90,6 +90,21 @@ def test_eighty_columns_have_the_whole_label_and_all_numbers() -> None:
     assert f"{label} seed=13 and 1 more: {reason}" in " ".join(text.split())
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("", "a: last heartbeat 67 s ago"),
+        (
+            status.STARTING,
+            "a: in its first batch for 67 s; the first run on a machine compiles its kernels there",
+        ),
+    ],
+)
+def test_a_run_whose_kernels_are_compiled_is_not_said_to_be_silent(reason: str, said: str) -> None:
+    run = status.Status("a", 1, "running", silent=67.0, reason=reason)
+    assert said.replace("a:", "a seed=1:") in screen([run], 20)
+
+
 def screen(runs: list[status.Status], height: int, width: int = 100) -> str:
     file = io.StringIO()
     console = Console(width=width, height=height, file=file)

@@ -54,11 +54,11 @@ def test_the_time_left_is_that_of_the_longest_worker(tmp_path: Path, clock: Simp
         progress.started(3)
         assert progress.counts() == "0 of 4 done, 2 running"
         clock.now += 100
-        progress.statuses[3] = Status("layers=3", 2, "running", left=(100.0, 300.0))
+        progress.statuses[3] = Status("layers=3", 2, "running", left=(100.0, 300.0), trained=60.0)
         small = progress.sizes[0] / progress.sizes[2]
         assert small == pytest.approx(2 / 3, abs=0.1)
-        # both of layers=3 take 100 + 200 seconds in all, so that 200 are left, and one of layers=2 follows each
-        assert progress.left() == pytest.approx(200 + 300 * small)
+        # training takes 60 + 200 seconds in all; the first 40 compiled kernels. One of layers=2 follows each
+        assert progress.left() == pytest.approx(160 + 260 * small)
         clock.now += 100
         end(progress, 2)
         progress.started(0)
@@ -121,7 +121,7 @@ def test_lines_say_what_varies_and_notes_come_once(
         "in another process",
         "layers=2 seed=2 done, 1:15",
         "layers=3 seed=1 failed: worker killed by SIGKILL",
-        "Ended with 2 of 4 done.",
+        "Ended with 2 of 4 runs done.",
     ]
     with SweepProgress(jobs(tmp_path), at_a_time=1, noted=progress.noted):  # the next trials of a search
         print("a note on the corpus")
@@ -145,7 +145,7 @@ def test_a_run_that_ends_while_its_sweep_is_stopped_counts(
     with pytest.raises(SystemExit, match="130"):
         cli(["train", "-m", *small, "hydra/launcher=basic", "seed=1,2"])
     out, err = capsys.readouterr()
-    assert "Ended with 2 of 2 done." in err
+    assert "Ended with 2 of 2 runs done." in err
     assert "Recorded as seeds" in out
     with SweepProgress([Job((*small, "seed=2"))], at_a_time=1) as progress:
         progress.finished = set()

@@ -298,3 +298,5 @@ def test_a_registered_sweep_is_run_and_continued() -> None:
     again = run("table=layers", "seeds=[1,2]", "sweep.register=true", "sweep.primary=layers=1 - layers=2")
     assert "layers: 0 runs to do, 4 finished" in again
     assert again.count(f"({name}, {FILE})") == 2
+    later = run(*sweep[:-1], "seed=3")
+    assert re.search(r"seed=3\b.* \(below: without seed 3, not registered\)\n", later)

@@ -93,9 +93,9 @@ def test_a_wait_is_said_once_whoever_has_the_lock(tmp_path: Path, caplog: pytest
     caplog.set_level(logging.INFO)
     for process in (1, 2):
         (tmp_path / "lock").write_text(f"{process}\nnode7\n", encoding="utf-8")
-        locks.announce_wait(tmp_path, tmp_path / "lock")
+        locks.announce_wait(f"{tmp_path}: work", tmp_path / "lock")
     (message,) = caplog.messages
-    assert "another process is working on it (process 1 on node7 since" in message
+    assert f"{tmp_path}: work (process 1 on node7 since" in message
 
 
 @pytest.mark.parametrize("content", ["", "\n", "x\ny\n", "1", "9" * 30 + "\nhere", "\0\0\n"])

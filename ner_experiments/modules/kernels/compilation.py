@@ -43,6 +43,10 @@ INLINED = {**FAST, "inline": "always"}
 CRF_KERNELS = "import torch; from ner_experiments.modules.kernels import cpu; cpu.try_crf(torch.float32)"
 """Python code that compiles the CRF's kernels."""
 
+COMPILES = "another process compiles the CPU kernels for this processor"
+QUIET = 10.0
+"""Seconds that a process waits without saying so: the workers of a sweep also load the kernels one after another."""
+
 ONE_THREAD = threading.RLock()
 locked: list[Path] = []
 """The folder whose lock this process holds now."""
@@ -81,7 +85,7 @@ def compile_in_turn(compile_or_load: Callable[[Any], Any], lock: Path | None, si
     with ONE_THREAD, clock.stopped(), paused_garbage_collection(), ExitStack() as stack:
         if lock is not None and not locked:
             with suppress(OSError):  # such as a disk that has become read-only
-                stack.enter_context(hold_lock(lock, wait=True))
+                stack.enter_context(hold_lock(lock, wait=True, work=COMPILES, quiet=QUIET))
             locked.append(lock)
             stack.callback(locked.clear)
         return compile_or_load(signature)
