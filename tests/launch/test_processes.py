@@ -135,13 +135,13 @@ def test_jobs_compose_what_the_command_says_to_hydra_itself(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
-    """One of them has a model that does not exist."""
+    """One of them has a class that is no encoder, which shows when it is built."""
     process = start(
         "-m",
         "hydra/launcher=local",
         "hydra.launcher.jobs=3",
         "model.hidden_size=8",
-        "model._target_=ner_experiments.models.bilstm.BiLSTM,ner_experiments.models.Missing",
+        "model._target_=ner_experiments.models.bilstm.BiLSTM,torch.nn.Identity",
         "sweep.name=classes",
         "seed=1",
         "trainer.max_epochs=1",
