@@ -23,7 +23,7 @@ SMALLER = {
     r"hydra\.sweeper\.n_trials=.*": "hydra.sweeper.n_trials=3",
 }
 RUN_ELSEWHERE = re.compile(
-    r"model=glob\(\*\)|^ner-experiments smoke |-m table=yang2020_table12 |logger=wandb$"
+    r"model=glob\(\*\)|^ner-experiments smoke |-m table=yang2020_table12 data=weibo |logger=wandb$"
 )
 """Commands whose runs are those of `make smoke`, or of the page's command before but for their logger."""
 RUN = re.compile(r"outputs/\S+/seed-\d+")
