@@ -206,13 +206,9 @@ def test_tags_are_counted_by_tokens(tmp_path: Path) -> None:
     assert Run(tmp_path, {"task": "tags"}).counts().tolist() == [[1, 2], [1, 1]]
 
 
-def test_what_rows_without_runs_read_is_named_unless_it_is_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NER_DATA_DIR", str(tmp_path))
-
+def test_what_rows_without_runs_read_is_named_unless_it_is_here(tmp_path: Path) -> None:
     def collected() -> Page:
-        return collect(spec.load("huang2015_table2"), (), lambda cfg, label: {})
+        return collect(spec.load("huang2015_table2"), [f"data_dir={tmp_path}"], lambda cfg, label: {})
 
     page = collected()
     assert {*page.needs} == {"ptb", "conll2000", "conll2003", "senna.txt", "gazetteer"}
