@@ -88,10 +88,7 @@ def build_encoder(cfg: DictConfig, input_size: int) -> Architecture:
 
 
 def check_parts(cfg: DictConfig) -> None:
-    """Raise ValueError for parts that cannot be built, as far as this shows before anything is read.
-
-    It does so as `targets.check_targets`, `encoder_class` and `check_penalty`.
-    """
+    """Raise ValueError, as `targets.check_targets`, `encoder_class` and `check_penalty`, before anything is read."""
     check_targets(cfg)
     encoder_class(cfg)
     check_penalty(cfg)

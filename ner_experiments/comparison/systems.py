@@ -105,8 +105,8 @@ def parsed(arguments: Iterable[str]) -> tuple[dict[str, list[Path]], list[str]]:
             if view.added_seeds:
                 remarks.append(f"{argument}: {view.added_seeds}")
             if view.page.table.looks:
-                planned = f"`ner-experiments table {argument}` tests at the levels that they leave"
-                remarks.append(f"{argument}: planned with looks; {planned}, all tests here are at 0.05.")
+                planned = f"`ner-experiments table {argument}` tests at the level of each look"
+                remarks.append(f"{argument}: planned with looks; {planned}, but the tests here are at 0.05.")
             for row in view.page.results:
                 if row.runs:
                     add(systems, row.row.label, [run.folder for run in row.runs.values()], argument)

@@ -47,11 +47,12 @@ def collect(
         if (experiment := by_label.get(row.label)) is None:
             results.append(Result(row, comparable=comparable))
             continue
+        found = find(experiment, sources)
         result = replace(
-            find(experiment, sources),
+            found,
             comparable=comparable,
             reads=experiment.reads(),
-            lacks=experiment.lacks(),
+            lacks=() if found.runs else experiment.lacks(),
             stand_ins=experiment.stand_ins(),
         )
         unofficial = result.data.get("unofficial") if result.runs else None

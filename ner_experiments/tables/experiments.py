@@ -39,7 +39,7 @@ class Experiment:
         return (self.cfg.data.name, *(path.name for path in self._files_of_inputs()))
 
     def lacks(self) -> tuple[str, ...]:
-        """Those of `reads` that are not on this machine."""
+        """The corpus and the files among `reads` that are not on this machine."""
         missing = [path.name for path in self._files_of_inputs() if not path.expanduser().exists()]
         try:
             check(source(self.cfg))

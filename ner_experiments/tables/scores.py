@@ -99,7 +99,7 @@ class Result:
     failed: of a sweep's row with finished runs, how many others failed, and why.
     remark: on which other data the runs are, or why some runs were not used, as a sentence without its end.
     reads: the corpus and the files of the inputs, as `Experiment.reads`; empty if nothing is trained.
-    lacks: those of `reads` that are not on this machine.
+    lacks: for a row without runs, what of `reads` is not on this machine.
     stand_ins: as `Experiment.stand_ins`.
     """
 

@@ -38,9 +38,10 @@ def hold_lock(folder: Path, *, wait: bool, work: str = "", quiet: float = TIMEOU
     folder as held: that of a process that was killed is taken over on the same machine, and named on another one.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    work = work or f"{folder}: another process is working on it"
     lock: BaseFileLock = FileLock(folder / LOCK_FILE, fallback_to_soft=False)
     try:
-        acquire(lock, work or f"{folder}: another process is working on it", wait=wait, quiet=quiet)
+        acquire(lock, work, wait=wait, quiet=quiet)
         if lock.is_locked:
             with suppress(OSError):  # such as a full disk: the record only names the owner
                 (folder / LOCK_FILE).write_text(f"{os.getpid()}\n{socket.gethostname()}\n", encoding="utf-8")
@@ -53,7 +54,7 @@ def hold_lock(folder: Path, *, wait: bool, work: str = "", quiet: float = TIMEOU
             *(folder, os.strerror(error.errno), MARKER),
         )
         lock = SoftFileLock(folder / MARKER)
-        acquire(lock, work or f"{folder}: another process is working on it", wait=wait, quiet=quiet)
+        acquire(lock, work, wait=wait, quiet=quiet)
     try:
         yield lock.is_locked
     finally:

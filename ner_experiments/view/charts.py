@@ -44,6 +44,8 @@ HEIGHT = 230
 """Pixels of a panel without rows."""
 SPARSE: Spec = {"tickCount": {"expr": "ceil(width / 80)"}}
 """An x axis with a number each 80 pixels or so."""
+LABEL_ROOM = 16
+"""Pixels beside the points of a cloud, for the number of the last."""
 LOG_RATIO = 16
 """Largest over smallest value from which an axis is logarithmic."""
 VERDICTS = {
@@ -316,10 +318,6 @@ def limits(values: Sequence[float], ends: Sequence[float] = (), *, log: bool = F
 def is_wide(values: Collection[float]) -> bool:
     """Whether values need a logarithmic axis."""
     return bool(values) and min(values) > 0 and max(values) >= LOG_RATIO * min(values)
-
-
-LABEL_ROOM = 16
-"""Pixels beside the points of a cloud, for the number of the last."""
 
 
 def cloud(points: Sequence[Spread], x: str, y: str) -> Spec:
